@@ -38,7 +38,7 @@ void system_descriptor::reset(int fd) noexcept {
 directory_walk::directory_walk(const base_directory& base, std::filesystem::path path,
                                const walk_options& options)
     : system_(io_descriptor::system_of(*base.service())),
-      base_(base.opened() ? base.opened()->native_handle() : AT_FDCWD),
+      base_(base),
       path_(std::move(path)),
       options_(options),
       first_(system_),
@@ -74,7 +74,8 @@ void directory_walk::fill(const stop_token& stop) {
 void directory_walk::open_first() {
   if (path_.native().find('\0') != std::string::npos) fail(EINVAL, {});
   names_ = std::make_unique<std::byte[]>(names_capacity);
-  const int fd = system_.open_directory(base_, path_.c_str(), false);
+  const int base = base_.opened() ? base_.opened()->native_handle() : AT_FDCWD;
+  const int fd = system_.open_directory(base, path_.c_str(), false);
   if (fd < 0) fail(-fd, {});
   first_.reset(fd);
   if (options_.same_file_system) {
@@ -151,7 +152,7 @@ bool directory_walk::ask_status(const char* name, file_status& status) {
 }
 
 void directory_walk::fail(int error, std::string_view path) const {
-  std::string what = "cannot list " + (path_.empty() ? std::string(".") : std::string(path_.c_str()));
+  std::string what = "cannot list " + std::string(base_.in_full(path_.empty() ? "." : path_).c_str());
   if (!path.empty()) what.append("/").append(path);
   throw std::system_error(error, std::system_category(), what);
 }

@@ -62,7 +62,7 @@ class directory_walk {
   static constexpr std::size_t batch_size = 512;
 
   io_system& system_;
-  const int base_;
+  const path_base base_;
   const std::filesystem::path path_;
   const walk_options options_;
   system_descriptor first_, below_;

@@ -32,14 +32,13 @@ std::filesystem::perms file_copier::permissions_of(const file& from) {
   return static_cast<std::filesystem::perms>(about.st_mode & 0777U);
 }
 
-file_copier::file_copier(const readable_file& from, const writable_file& to,
-                         const std::filesystem::path& from_path, const std::filesystem::path& to_path)
+file_copier::file_copier(const readable_file& from, const writable_file& to)
     : from_system_(system_of(from)),
       to_system_(system_of(to)),
       from_(from.native_handle()),
       to_(to.native_handle()),
-      from_path_(from_path),
-      to_path_(to_path) {}
+      from_path_(from.path_),
+      to_path_(to.path_) {}
 io_system& file_copier::system_of(const file& of) noexcept { return of.descriptor_.system(); }
 file_copier::~file_copier() = default;
 

@@ -17,8 +17,7 @@ class file_copier {
   /// Returns the permissions that the copy shall have. Throws std::system_error.
   [[nodiscard]] static std::filesystem::perms permissions_of(const file& from);
 
-  file_copier(const readable_file& from, const writable_file& to, const std::filesystem::path& from_path,
-              const std::filesystem::path& to_path);
+  file_copier(const readable_file& from, const writable_file& to);
   file_copier(const file_copier&) = delete;
   file_copier& operator=(const file_copier&) = delete;
   ~file_copier();

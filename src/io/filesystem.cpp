@@ -50,6 +50,10 @@ wording wording_of(io_opcode code) noexcept {
 
 // ---- path_operation ------------------------------------------------------------------------------------
 
+std::filesystem::path path_base::in_full(std::filesystem::path path) const {
+  return opened_path_ ? *opened_path_ / path : path;
+}
+
 path_arguments::path_arguments(const path_base& base, std::filesystem::path path, std::filesystem::path other)
     : base_(base), path_(std::move(path)), other_path_(std::move(other)) {
   if (!base_.opened()) current_ = io_descriptor{*base_.service(), AT_FDCWD, io_descriptor_kind::file};
@@ -77,9 +81,12 @@ std::int64_t path_operation::take_path_result() {
 
 void path_operation::fail(int error) const {
   const wording words = wording_of(opcode);
-  // what() ends at a NUL.
-  std::string what = words.verb + (std::string(" ") + path_.c_str());
-  if (words.between) what += std::string(" ") + words.between + " " + other_path_.c_str();
+  const auto shown = [&](const std::filesystem::path& path) {
+    return " " + std::string(base_.in_full(path).c_str());  // what() ends at a NUL
+  };
+  std::string what = words.verb;
+  what += opcode == io_opcode::symlink ? std::string(" ") + path_.c_str() : shown(path_);  // not looked up
+  if (words.between) what += std::string(" ") + words.between + shown(other_path_);
   if (result == refused) what += ", a path with a NUL in it";
   throw_error(error, what);
 }
@@ -114,7 +121,7 @@ open_path_operation::open_path_operation(const base_directory& base, std::filesy
 std::error_code open_path_operation::await_error() noexcept {
   if (const std::error_code failed = path_operation::await_error()) return failed;
   try {
-    opened_ = put_into_use(*base_.service(), static_cast<int>(result), path_, how_);
+    opened_ = put_into_use(*base_.service(), static_cast<int>(result), base_.in_full(path_), how_);
     return {};
   } catch (const std::system_error& failure) {
     return failure.code();
@@ -125,7 +132,7 @@ std::error_code open_path_operation::await_error() noexcept {
 io_descriptor open_path_operation::take_descriptor() {
   if (opened_.is_open()) return std::move(opened_);
   const auto fd = static_cast<int>(take_path_result());
-  return put_into_use(*base_.service(), fd, path_, how_);
+  return put_into_use(*base_.service(), fd, base_.in_full(path_), how_);
 }
 
 namespace {
@@ -134,7 +141,9 @@ std::filesystem::path symlink_target(const base_directory& base, const std::file
   const int fd = base.opened() ? base.opened()->native_handle() : AT_FDCWD;
   io_system& system = io_descriptor::system_of(*base.service());
   const std::int64_t size = system.read_link(fd, link.c_str(), target, sizeof target);
-  if (size < 0) throw_error(static_cast<int>(-size), "cannot read the symbolic link " + link.native());
+  if (size < 0) {
+    throw_error(static_cast<int>(-size), "cannot read the symbolic link " + base.in_full(link).native());
+  }
   return std::string(target, static_cast<std::size_t>(size));
 }
 }  // namespace

@@ -20,6 +20,7 @@
 #include "io_system.hpp"
 #include "owned_fd.hpp"
 #include "spawn.hpp"
+#include "system_error.hpp"
 
 namespace coracle {
 namespace {
@@ -48,7 +49,7 @@ std::vector<const char*> pointers_to(const std::vector<std::string>& texts) {
   return all;
 }
 
-int open_for(const redirection& what) {
+int open_for(const redirection& what, const std::string& program) {
   using kind = redirection::kind;
   constexpr mode_t less_the_umask = 0666;
   const bool is_null = what.what() == kind::null;
@@ -58,7 +59,7 @@ int open_for(const redirection& what) {
   if (what.what() == kind::write_file) flags = O_WRONLY | O_CREAT | O_TRUNC;
   if (what.what() == kind::append_file) flags = O_WRONLY | O_CREAT | O_APPEND;
   const int fd = ::open(path.c_str(), flags | O_CLOEXEC, less_the_umask);
-  if (fd < 0) throw std::system_error(errno, std::system_category(), "cannot open " + path);
+  if (fd < 0) detail::throw_error(errno, "cannot open " + path + " for " + program);
   return fd;
 }
 }  // namespace
@@ -66,7 +67,8 @@ int open_for(const redirection& what) {
 /// The child's ends of pipes, and its files: open until the child has them.
 class process::endings {
  public:
-  endings(process& its, io_service& service, const command& what) : its_(its), service_(service) {
+  endings(process& its, io_service& service, const command& what)
+      : its_(its), service_(service), program_(what.arguments().front()) {
     for (const auto& [number, each] : what.descriptors()) add(number, each);
     if (what.has_error_to_output()) plan_[2].source = plan_[1].source;
   }
@@ -85,18 +87,20 @@ class process::endings {
         plan_.push_back({number, open_pipe(number), false});
         break;
       default:
-        plan_.push_back({number, kept_.emplace_back(open_for(what)).get(), false});
+        plan_.push_back({number, kept_.emplace_back(open_for(what, program_)).get(), false});
     }
   }
   /// Only this process's end is nonblocking: O_NONBLOCK is a property of the open file description.
   int open_pipe(int number) {
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) detail::throw_errno("cannot make a pipe");
+    if (::pipe2(ends, O_CLOEXEC) != 0) detail::throw_error(errno, "cannot create a pipe for " + program_);
     owned_descriptor read_end{ends[0]}, write_end{ends[1]};
     const bool is_input = number == 0;
     owned_descriptor& mine = is_input ? write_end : read_end;
     kept_.push_back(std::move(is_input ? read_end : write_end));
-    if (::fcntl(mine.get(), F_SETFL, O_NONBLOCK) != 0) detail::throw_errno("cannot make a pipe");
+    if (::fcntl(mine.get(), F_SETFL, O_NONBLOCK) != 0) {
+      detail::throw_error(errno, "cannot create a pipe for " + program_);
+    }
     auto& its = its_.pipes_[static_cast<std::size_t>(number)];
     its.emplace(service_, std::move(mine).release());
     if (is_input) its->spare_sigpipe();
@@ -105,6 +109,7 @@ class process::endings {
 
   process& its_;
   io_service& service_;
+  const std::string& program_;
   std::vector<owned_descriptor> kept_;
   std::vector<detail::child_descriptor> plan_;
 };

@@ -14,7 +14,8 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
-#include <system_error>
+
+#include "system_error.hpp"
 
 // clone(), under a name that ThreadSanitizer does not intercept: it treats the child as that of a fork().
 extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...);
@@ -102,14 +103,18 @@ void execute(child_plan& its) noexcept {
   errno = error;
 }
 
-/// Returns what failed, for an error message that continues with the program's name, and sets errno.
+/// Returns what failed, for an error message that continues with failed_path or the program's name, and sets
+/// errno.
 CORACLE_IN_CHILD()
 const char* become(child_plan& its) noexcept {
   if (its.group == command::group::session && ::syscall(SYS_setsid) < 0) return "begin a session for ";
   if (its.group == command::group::own && ::syscall(SYS_setpgid, 0, 0) < 0)
     return "form a process group for ";
   if (place_descriptors(its) < 0) return "set up the descriptors for ";
-  if (its.folder && ::syscall(SYS_chdir, its.folder) < 0) return "enter the folder for ";
+  if (its.folder && ::syscall(SYS_chdir, its.folder) < 0) {
+    its.failed_path = its.folder;
+    return "enter ";
+  }
   if (set_limits(its) < 0) return "set a limit for ";
   reset_signals();
   execute(its);
@@ -155,13 +160,13 @@ spawned spawn(child_plan& plan) {
   int handle = -1;
   const std::string program = plan.arguments[0];
   const int id = clone_child(plan, handle);
-  if (id < 0) throw std::system_error(-id, std::system_category(), "cannot start a process for " + program);
+  if (id < 0) throw_error(-id, "cannot start a process for " + program);
   spawned child{owned_descriptor{handle}, id};
   if (!plan.failed_step) return child;
   siginfo_t ended{};
   while (::waitid(P_PIDFD, static_cast<id_t>(handle), &ended, WEXITED) != 0 && errno == EINTR) {
   }
-  throw std::system_error(plan.error, std::system_category(),
-                          "cannot " + std::string{plan.failed_step} + program);
+  const std::string path = plan.failed_path ? std::string{plan.failed_path} + " for " : "";
+  throw_error(plan.error, "cannot " + std::string{plan.failed_step} + path + program);
 }
 }  // namespace coracle::detail

@@ -29,6 +29,7 @@ struct child_plan {
 
   // Written by a child that fails.
   const char* failed_step = nullptr;
+  const char* failed_path = nullptr;  ///< if the step concerns one
   int error = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <coracle/exec/blocking.hpp>
 #include <coracle/net/resolve.hpp>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -17,10 +18,19 @@ class category final : public std::error_category {
   std::string message(int error) const override { return ::gai_strerror(error); }
 };
 
-[[noreturn]] void fail(int error, const std::string& host) {
-  const std::string what = "cannot find the address of " + host;
+[[noreturn]] void fail(int error, const std::string& host, const std::string& service) {
+  const std::string what = error == EAI_SERVICE ? "cannot find the port of \"" + service + "\""
+                                                : "cannot find the address of \"" + host + "\"";
   if (error == EAI_SYSTEM) throw std::system_error(errno, std::system_category(), what);
   throw std::system_error(error, resolver_category(), what);
+}
+
+/// The C library takes any number, and cuts it to 16 bits.
+bool is_number_of_no_port(const std::string& service) noexcept {
+  constexpr long most = 65535;
+  char* end = nullptr;
+  const long number = std::strtol(service.c_str(), &end, 10);
+  return end != service.c_str() && *end == '\0' && (number < 0 || number > most);
 }
 
 /// Alternates between the families, and keeps the order within each.
@@ -36,11 +46,12 @@ std::vector<ip_endpoint> interleave_families(const std::vector<ip_endpoint>& all
 }
 
 std::vector<ip_endpoint> look_up(const std::string& host, const std::string& service) {
+  if (is_number_of_no_port(service)) fail(EAI_SERVICE, host, service);
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
   if (const int error = ::getaddrinfo(host.c_str(), service.c_str(), &wanted, &list); error != 0) {
-    fail(error, host);
+    fail(error, host, service);
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner{list, &::freeaddrinfo};
   std::vector<ip_endpoint> found;
@@ -50,7 +61,7 @@ std::vector<ip_endpoint> look_up(const std::string& host, const std::string& ser
     std::memcpy(&address, each->ai_addr, each->ai_addrlen);
     found.push_back(coracle::detail::from_sockaddr(address));
   }
-  if (found.empty()) fail(EAI_NONAME, host);
+  if (found.empty()) fail(EAI_NONAME, host, service);
   return interleave_families(found);
 }
 }  // namespace

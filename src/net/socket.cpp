@@ -185,13 +185,6 @@ socket_send_operation socket::send(std::span<const const_buffer> from, stop_toke
 socket_recv_operation socket::recv(std::span<const mutable_buffer> to, stop_token token) noexcept {
   return {descriptor_, to, receive_flags(), std::move(token)};
 }
-socket_send_to_operation socket::send_to(const ip_endpoint& destination, const void* buffer, std::size_t size,
-                                         stop_token token) noexcept {
-  return {descriptor_, destination, buffer, size, std::move(token)};
-}
-socket_recv_from_operation socket::recv_from(void* buffer, std::size_t size, stop_token token) noexcept {
-  return {*this, buffer, size, receive_flags(), std::move(token)};
-}
 
 void detail::addressed_operation::set_address(const ip_endpoint& endpoint) noexcept {
   static_assert(sizeof storage_ >= sizeof(sockaddr_in6) && sizeof storage_ >= sizeof(sockaddr_in));
@@ -239,6 +232,14 @@ socket socket_accept_on_operation::await_resume() { return take_accepted(&servic
 void socket_accept_operation::await_resume() {
   io_service* const service = accepted_.descriptor_.service();
   accepted_ = service ? take_accepted(service) : socket_accept_new_operation::await_resume();
+}
+
+std::size_t socket_send_to_operation::await_resume() {
+  const std::int64_t sent = take_result_or_errno();
+  if (sent < 0) {
+    throw_error(static_cast<int>(-sent), "cannot send to " + address_or(ip_endpoint{}).to_string());
+  }
+  return static_cast<std::size_t>(sent);
 }
 
 std::size_t socket_recv_operation::room() const noexcept {

@@ -132,6 +132,16 @@ unix_socket unix_accept_operation::await_resume() {
   return {{*listener_.descriptor_.service(), fd, io_descriptor_kind::pollable}, listener_.kind_};
 }
 
+std::size_t unix_send_message_operation::await_resume() {
+  const std::int64_t sent = take_result_or_errno();
+  if (sent < 0) {
+    const std::string where =
+        destination_.is_unnamed() ? "on a Unix socket" : "to " + destination_.to_string();
+    throw_error(static_cast<int>(-sent), "cannot send " + where);
+  }
+  return static_cast<std::size_t>(sent);
+}
+
 void unix_recv_message_operation::drop_descriptors() noexcept {
   for (std::size_t i = 0; i != message_.count; ++i) message_.passed[i].close();
 }

@@ -104,6 +104,24 @@ static_assert(is_same_v<cppcoro::filesystem::path, std::filesystem::path>);
 static_assert(is_same_v<cppcoro::file_read_operation, cppcoro::file_read_operation_cancellable>);
 static_assert(is_same_v<cppcoro::file_write_operation, cppcoro::file_write_operation_cancellable>);
 
+// What an aggregate requires of a member that its braces leave out: `struct shared { event done; }` and
+// `shared{}`.
+template <class T>
+void take(const T&);
+template <class T>
+concept member_that_braces_may_leave_out = requires { take<T>({}); };
+static_assert(member_that_braces_may_leave_out<cppcoro::async_auto_reset_event>);
+static_assert(member_that_braces_may_leave_out<cppcoro::async_manual_reset_event>);
+static_assert(member_that_braces_may_leave_out<cppcoro::async_mutex>);
+static_assert(member_that_braces_may_leave_out<cppcoro::async_scope>);
+static_assert(member_that_braces_may_leave_out<cppcoro::cancellation_source>);
+static_assert(member_that_braces_may_leave_out<cppcoro::io_service>);
+static_assert(member_that_braces_may_leave_out<cppcoro::round_robin_scheduler<4>>);
+static_assert(member_that_braces_may_leave_out<cppcoro::sequence_barrier<std::size_t>>);
+static_assert(member_that_braces_may_leave_out<cppcoro::single_consumer_async_auto_reset_event>);
+static_assert(member_that_braces_may_leave_out<cppcoro::single_consumer_event>);
+static_assert(member_that_braces_may_leave_out<cppcoro::static_thread_pool>);
+
 TEST_CASE("cppcoro: every header of its own can be included, and its macros have values") {
   CHECK(not_inlined() == 1);
 }

@@ -32,14 +32,24 @@ TEST_CASE("resolve: an address is its own name, and has a port by number") {
   CHECK(coracle::sync_wait(resolve("::1", "8080")).front().to_string() == "[::1]:8080");
 }
 
-TEST_CASE("resolve: what has no address is an error with its name") {
-  try {
-    coracle::sync_wait(resolve("no.such.host.invalid", "80"));
-    FAIL("there is none");
-  } catch (const std::system_error& e) {
-    CHECK(e.code().category() == coracle::net::resolver_category());
-    CHECK(std::string(e.what()).find("cannot find the address of no.such.host.invalid") == 0);
+TEST_CASE("resolve: what has no address, or no port, is an error with its name") {
+  const auto error_of = [](const char* host, const char* service) {
+    std::string text;
+    try {
+      coracle::sync_wait(resolve(host, service));
+    } catch (const std::system_error& e) {
+      CHECK(e.code().category() == coracle::net::resolver_category());
+      text = e.what();
+    }
+    return text.substr(0, text.find(':'));
+  };
+  CHECK(error_of("no.such.host.invalid", "80") == "cannot find the address of \"no.such.host.invalid\"");
+  CHECK(error_of("", "80") == "cannot find the address of \"\"");
+  CHECK(error_of("127.0.0.1", "no-such-service") == "cannot find the port of \"no-such-service\"");
+  for (const char* const each : {"65536", "70000", "-1", "99999999999999999999"}) {
+    CHECK(error_of("127.0.0.1", each) == std::string("cannot find the port of \"") + each + '"');
   }
+  CHECK(coracle::sync_wait(resolve("127.0.0.1", "65535")).front().to_string() == "127.0.0.1:65535");
 }
 
 TEST_CASE("connect: by name, to the address on which somebody listens") {

@@ -6,6 +6,7 @@
 
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
+#include <coracle/io/copy_file.hpp>
 #include <coracle/io/filesystem.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/walk_directory.hpp>
@@ -92,6 +93,39 @@ TEST_CASE("filesystem: relative paths begin in the directory that is given") {
   };
   here.io.run(use());
   CHECK(here.text_of(here / "d/b") == "text");
+}
+
+TEST_CASE("filesystem: an error names a relative path behind that of the open directory") {
+  files_under_test here;
+  here.write_text(here / "d/a", "text");
+  const std::string d_path = (here / "d").native();
+  const std::string a = d_path + "/a", b = d_path + "/b", missing = ": No such file or directory";
+  const auto first_entry = [](const directory& in) -> task<> {
+    auto entries = fs::list_directory(in, "b");
+    co_await entries.next();
+  };
+  const auto use = [&]() -> task<> {
+    const directory d = co_await fs::open_directory(here.io, here / "d");
+    const directory same = co_await fs::open_directory(d, ".");
+    CHECK(same.path() == d.path() / ".");
+    CHECK(co_await failure_of(fs::open_read_only(d, "b")) == "cannot open " + b + missing);
+    CHECK(co_await failure_of(fs::open_read_only(d, "/no/b")) == "cannot open /no/b" + missing);
+    CHECK(co_await failure_of(fs::open_read_only(d, ".")) == "cannot open " + d_path + "/.: Is a directory");
+    CHECK(co_await failure_of(fs::rename(d, "b", "c")) ==
+          "cannot rename " + b + " to " + d_path + "/c" + missing);
+    CHECK(co_await failure_of(fs::create_symlink(d, "x", "a")) ==
+          "cannot make a symbolic link to x at " + a + ": File exists");
+    CHECK(co_await failure_of(fs::read_symlink(d, "a")) ==
+          "cannot read the symbolic link " + a + ": Invalid argument");
+    CHECK(co_await failure_of(fs::copy_file(d, "a", here.io, a, file_open_mode::create_always)) ==
+          "cannot copy " + a + " to " + a + ": File exists");
+    CHECK(co_await failure_of(first_entry(d)) == "cannot list " + b + missing);
+    const coracle::read_only_file file = co_await fs::open_read_only(d, "a");
+    char room[5];
+    CHECK(co_await failure_of(file.read_exactly(0, room, 5)) ==
+          "unexpected end of file: " + a + ": No data available");
+  };
+  here.io.run(use());
 }
 
 TEST_CASE("filesystem: an error says what failed, and for which paths") {
@@ -250,8 +284,9 @@ TEST_CASE("filesystem: a write_atomically that fails leaves nothing behind") {
   const auto use = [&]() -> task<> {
     const std::string failure =
         co_await failure_of(fs::write_atomically(here.io, here / "d/in_the_way", "new"));
-    CHECK(failure.starts_with("cannot rename .in_the_way."));
-    CHECK(failure.ends_with(": Is a directory"));
+    const std::string d = (here / "d").native();
+    CHECK(failure.starts_with("cannot rename " + d + "/.in_the_way."));
+    CHECK(failure.ends_with(" to " + d + "/in_the_way: Is a directory"));
     CHECK((co_await failure_of(fs::write_atomically(here.io, here / "no/a", "new")))
               .starts_with("cannot open"));
     std::size_t left = 0;

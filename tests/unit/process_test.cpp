@@ -117,11 +117,36 @@ TEST_CASE("process: what cannot be run is an error of the constructor, and leave
   CHECK(start(shell(":").limit(9999, 1)) == std::errc::invalid_argument);
   CHECK(open_descriptors() == before);
   CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
-  try {
-    process{io, command{"/does/not/exist"}};
-  } catch (const std::system_error& error) {
-    CHECK(std::string{error.what()} == "cannot run /does/not/exist: No such file or directory");
-  }
+}
+
+TEST_CASE("process: the error names the program, and the file or folder that it could not have") {
+  io_service io;
+  static_cast<void>(coracle::make_pipe(io));
+  const auto message = [&](const command& what) {
+    std::string text = "none";
+    try {
+      process{io, what};
+    } catch (const std::system_error& error) {
+      text = error.what();
+    }
+    return text;
+  };
+  const std::string missing = ": No such file or directory", exhausted = ": Too many open files";
+  CHECK(message(command{"/no/program"}) == "cannot run /no/program" + missing);
+  CHECK(message(shell(":").folder("/no/folder")) == "cannot enter /no/folder for /bin/sh" + missing);
+  CHECK(message(shell(":").input(redirection::from_file("/no/file"))) ==
+        "cannot open /no/file for /bin/sh" + missing);
+  rlimit before{}, none{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  none.rlim_max = before.rlim_max;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const std::string of_null = message(shell(":").input(redirection::null()));
+  const std::string of_pipe = message(shell(":").output(redirection::pipe()));
+  const std::string of_process = message(shell(":"));
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(of_null == "cannot open /dev/null for /bin/sh" + exhausted);
+  CHECK(of_pipe == "cannot create a pipe for /bin/sh" + exhausted);
+  CHECK(of_process == "cannot start a process for /bin/sh" + exhausted);
 }
 
 TEST_CASE("process: a name without a slash is looked up in PATH, past what may not be executed") {

@@ -71,6 +71,34 @@ TEST_CASE("socket: recv_from tells the sender, send_to reaches it; an empty data
   }());
 }
 
+TEST_CASE("socket: send_to and recv_from take text and spans; an error names the destination") {
+  service_under_test here;
+  io_service& io = here.io;
+  socket server = socket::create_udpv4(io), client = socket::create_udpv4(io);
+  server.bind(any_port);
+  const ip_endpoint to = server.local_endpoint(), none = ipv6_endpoint{ipv6_address::loopback(), 9};
+  std::string failure;
+  io.run([&]() -> task<> {
+    std::array<std::byte, 8> bytes{};
+    const std::string text = "text";
+    co_await client.send_to(to, text);
+    const auto [size, from] = co_await server.recv_from(bytes);
+    CHECK(size == text.size());
+    co_await server.send_to(from, std::span{bytes}.first(size));
+    CHECK(co_await client.recv(bytes) == text.size());
+    co_await client.send_to(to, "texts", {});  // a stop token, not a size
+    CHECK(std::get<0>(co_await server.recv_from(bytes, {})) == 5);
+    co_await client.send_to(to, {text.data(), 3});
+    CHECK(std::get<0>(co_await server.recv_from(bytes)) == 3);
+    try {
+      co_await client.send_to(none, "x");
+    } catch (const std::system_error& error) {
+      failure = error.what();
+    }
+  }());
+  CHECK(failure == "cannot send to [::1]:9: Address family not supported by protocol");
+}
+
 TEST_CASE("socket: a datagram longer than the buffer is an error, and the next one is intact") {
   service_under_test here;
   io_service& io = here.io;

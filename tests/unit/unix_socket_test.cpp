@@ -279,7 +279,7 @@ TEST_CASE("unix_socket: a datagram says where it is from, and goes where it is s
     const auto first = co_await a.recv_message(room_in(room));
     CHECK(first.size == 2);
     CHECK(first.from == b.local_address());
-    co_await a.send_to(first.from, bytes_of("back"));
+    co_await a.send_to(first.from, "back");
     const auto second = co_await b.recv_message(room_in(room));
     CHECK(second.size == 4);
     CHECK(second.from == folder.address("a"));
@@ -287,6 +287,13 @@ TEST_CASE("unix_socket: a datagram says where it is from, and goes where it is s
     const auto third = co_await a.recv_message(room_in(room));
     CHECK(third.size == 0);
     CHECK(third.from.is_unnamed());
+    std::string failure;
+    try {
+      co_await a.send_to(folder.address("none"), "to nobody");
+    } catch (const std::system_error& error) {
+      failure = error.what();
+    }
+    CHECK(failure == "cannot send to " + folder.address("none").to_string() + ": No such file or directory");
   };
   io.run(use());
 }

@@ -31,7 +31,7 @@ class directory {
   [[nodiscard]] file_sync_operation sync(stop_token token = {}) const noexcept {
     return {descriptor_, path_, std::move(token)};
   }
-  /// Returns the path with which it was opened.
+  /// Returns the path with which it was opened, behind that of the directory in which it was opened.
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
   /// Returns -1 if it was moved from.
   [[nodiscard]] int native_handle() const noexcept { return descriptor_.native_handle(); }
@@ -52,6 +52,6 @@ class base_directory : public detail::path_base {
  public:
   base_directory(io_service& service) noexcept : path_base(service) {}
   /// `opened` outlives the operation.
-  base_directory(const directory& opened) noexcept : path_base(opened.descriptor_) {}
+  base_directory(const directory& opened) noexcept : path_base(opened.descriptor_, opened.path_) {}
 };
 }  // namespace coracle

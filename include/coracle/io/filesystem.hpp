@@ -66,8 +66,9 @@ library_task<> resize_file_body(base_directory base, std::filesystem::path path,
 ///               thread that runs the io_service.
 /// Cancellation  operation_cancelled means that nothing was done. An operation that the system has begun is
 ///               completed, and succeeds.
-/// Exceptions    std::system_error with the operation and the paths, operation_cancelled, std::bad_alloc. A
-///               path that contains a NUL gives std::errc::invalid_argument.
+/// Exceptions    std::system_error with the operation and the paths, a relative one behind that of the open
+///               directory; operation_cancelled, std::bad_alloc. A path that contains a NUL gives
+///               std::errc::invalid_argument.
 /// Threads       any number at once, on any thread.
 /// Cost          a round trip through the kernel or a file thread, some 10 us, where the system call alone
 ///               takes one: for many small files, see walk_directory().
@@ -113,7 +114,7 @@ class [[nodiscard("nothing is opened until this is awaited")]] open_operation
   open_operation(const base_directory& base, std::filesystem::path path, const detail::open_arguments& how,
                  std::filesystem::perms permissions, stop_token token)
       : open_path_operation(base, std::move(path), how, permissions, std::move(token)) {}
-  File await_resume() { return File{take_descriptor(), std::move(path_)}; }
+  File await_resume() { return File{take_descriptor(), base_.in_full(std::move(path_))}; }
 };
 
 /// Default permissions of a new file and of a new directory. The umask is subtracted.

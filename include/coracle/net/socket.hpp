@@ -125,11 +125,22 @@ class socket {
   socket_recv_operation read_some(std::span<std::byte> to, stop_token token = {}) noexcept {
     return recv(to.data(), to.size(), std::move(token));
   }
-  /// As send(), to `destination`.
-  socket_send_to_operation send_to(const ip_endpoint& destination, const void* buffer, std::size_t size,
-                                   stop_token token = {}) noexcept;
+  /// As send(), of text or bytes, to `destination`.
+  socket_send_to_operation send_to(const ip_endpoint& destination, const void* buffer, byte_count size,
+                                   stop_token token = {}) noexcept {
+    return {descriptor_, destination, buffer, size, std::move(token)};
+  }
+  socket_send_to_operation send_to(const ip_endpoint& destination, const_buffer bytes,
+                                   stop_token token = {}) noexcept {
+    return send_to(destination, bytes.data(), bytes.size(), std::move(token));
+  }
   /// As recv(), but awaitable of a tuple with the sender's endpoint.
-  socket_recv_from_operation recv_from(void* buffer, std::size_t size, stop_token token = {}) noexcept;
+  socket_recv_from_operation recv_from(void* buffer, byte_count size, stop_token token = {}) noexcept {
+    return {*this, buffer, size, receive_flags(), std::move(token)};
+  }
+  socket_recv_from_operation recv_from(std::span<std::byte> to, stop_token token = {}) noexcept {
+    return recv_from(to.data(), to.size(), std::move(token));
+  }
 
   // Complete transfers on a TCP stream: tasks that repeat send() or recv(). After a cancellation or an error,
   // `*sent` or `*received`, if given, is the number of bytes transferred; pass it again to continue from

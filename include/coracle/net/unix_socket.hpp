@@ -144,16 +144,16 @@ class unix_socket {
     return send_parts_body(parts, std::move(token), sent);
   }
 
-  /// As send(), with copies of `descriptors`, at most 253, which the caller still owns. A stream that takes
-  /// only part of `bytes` has taken all descriptors. Requires: `descriptors` outlive the operation; for a
-  /// stream, `bytes` is not empty.
-  unix_send_message_operation send_message(std::span<const std::byte> bytes, std::span<const int> descriptors,
+  /// As send(), of text or bytes, with copies of `descriptors`, at most 253, which the caller still owns. A
+  /// stream that takes only part of `bytes` has taken all descriptors. Requires: `descriptors` outlive the
+  /// operation; for a stream, `bytes` is not empty.
+  unix_send_message_operation send_message(const_buffer bytes, std::span<const int> descriptors,
                                            stop_token token = {}) noexcept {
     return {descriptor_, {}, bytes, descriptors, std::move(token)};
   }
   /// As above, for a datagram, to `destination`. If that has no room it does not wait, but fails with
   /// std::errc::resource_unavailable_try_again. connect() and send() do wait.
-  unix_send_message_operation send_to(const unix_address& destination, std::span<const std::byte> bytes,
+  unix_send_message_operation send_to(const unix_address& destination, const_buffer bytes,
                                       std::span<const int> descriptors = {}, stop_token token = {}) noexcept {
     return {descriptor_, destination, bytes, descriptors, std::move(token)};
   }

@@ -21,7 +21,8 @@ namespace coracle {
 ///               each.
 class async_auto_reset_event {
  public:
-  explicit async_auto_reset_event(bool initially_set = false) noexcept : state_(initially_set) {}
+  async_auto_reset_event() noexcept : async_auto_reset_event(false) {}
+  explicit async_auto_reset_event(bool initially_set) noexcept : state_(initially_set) {}
   async_auto_reset_event(const async_auto_reset_event&) = delete;
   async_auto_reset_event& operator=(const async_auto_reset_event&) = delete;
   /// Requires: no coroutine is waiting.

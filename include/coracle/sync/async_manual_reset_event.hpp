@@ -22,7 +22,8 @@ namespace coracle {
 ///               atomic operation.
 class async_manual_reset_event {
  public:
-  explicit async_manual_reset_event(bool initially_set = false) noexcept : state_(initially_set) {}
+  async_manual_reset_event() noexcept : async_manual_reset_event(false) {}
+  explicit async_manual_reset_event(bool initially_set) noexcept : state_(initially_set) {}
   async_manual_reset_event(const async_manual_reset_event&) = delete;
   async_manual_reset_event& operator=(const async_manual_reset_event&) = delete;
   /// Requires: no coroutine is waiting.

@@ -227,8 +227,8 @@ class sequence_barrier {
  public:
   using wait_operation = detail::sequence_wait<sequence_barrier, Sequence, Traits>;
 
-  explicit sequence_barrier(Sequence initial_sequence = Traits::initial_sequence) noexcept
-      : last_published_{initial_sequence, {}} {}
+  sequence_barrier() noexcept : sequence_barrier(Traits::initial_sequence) {}
+  explicit sequence_barrier(Sequence initial_sequence) noexcept : last_published_{initial_sequence, {}} {}
   sequence_barrier(const sequence_barrier&) = delete;
   sequence_barrier& operator=(const sequence_barrier&) = delete;
   /// Requires: no coroutine is waiting.

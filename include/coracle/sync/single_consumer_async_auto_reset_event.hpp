@@ -23,8 +23,8 @@ namespace coracle {
 /// Cost          8 bytes; no allocation; one atomic operation to set, one to wait.
 class single_consumer_async_auto_reset_event {
  public:
-  explicit single_consumer_async_auto_reset_event(bool initially_set = false) noexcept
-      : state_(initially_set) {}
+  single_consumer_async_auto_reset_event() noexcept : single_consumer_async_auto_reset_event(false) {}
+  explicit single_consumer_async_auto_reset_event(bool initially_set) noexcept : state_(initially_set) {}
   single_consumer_async_auto_reset_event(const single_consumer_async_auto_reset_event&) = delete;
   single_consumer_async_auto_reset_event& operator=(const single_consumer_async_auto_reset_event&) = delete;
   /// Requires: no coroutine is waiting.

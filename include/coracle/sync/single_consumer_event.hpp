@@ -23,7 +23,8 @@ namespace coracle {
 ///               operation.
 class single_consumer_event {
  public:
-  explicit single_consumer_event(bool initially_set = false) noexcept : state_(initially_set) {}
+  single_consumer_event() noexcept : single_consumer_event(false) {}
+  explicit single_consumer_event(bool initially_set) noexcept : state_(initially_set) {}
   single_consumer_event(const single_consumer_event&) = delete;
   single_consumer_event& operator=(const single_consumer_event&) = delete;
   /// Requires: no coroutine is waiting.

@@ -15,15 +15,20 @@ inline constexpr int removes_directory = 0x200;
 class path_base {
  public:
   explicit path_base(io_service& service) noexcept : service_(&service) {}
-  explicit path_base(const io_descriptor& opened) noexcept : service_(opened.service()), opened_(&opened) {}
+  /// Both outlive it.
+  path_base(const io_descriptor& opened, const std::filesystem::path& its_path) noexcept
+      : service_(opened.service()), opened_(&opened), opened_path_(&its_path) {}
 
   [[nodiscard]] io_service* service() const noexcept { return service_; }
   /// Returns null for the current directory of the process.
   [[nodiscard]] const io_descriptor* opened() const noexcept { return opened_; }
+  /// Returns `path` as error messages name it: behind the path of the open directory, if it begins there.
+  [[nodiscard]] std::filesystem::path in_full(std::filesystem::path path) const;
 
  private:
   io_service* service_;
   const io_descriptor* opened_ = nullptr;
+  const std::filesystem::path* opened_path_ = nullptr;
 };
 
 /// The operands of a path_operation. A base class of its own, in front of io_operation, because it must

@@ -115,7 +115,7 @@ class [[nodiscard("nothing is sent until this is awaited")]] socket_send_to_oper
       : addressed_operation(descriptor, detail::io_opcode::send_to, from, bytes, std::move(token)) {
     set_address(destination);
   }
-  std::size_t await_resume() { return static_cast<std::size_t>(take_result("cannot send on a socket")); }
+  std::size_t await_resume();
 };
 
 class [[nodiscard("nothing is received until this is awaited")]] socket_recv_operation

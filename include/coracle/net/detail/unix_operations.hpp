@@ -1,6 +1,7 @@
 // coracle/net/detail/unix_operations.hpp -- the awaitables returned by the members of a unix_socket.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/io/buffer.hpp>
 #include <coracle/io/detail/io_operation.hpp>
 #include <coracle/net/unix_address.hpp>
 #include <cstddef>
@@ -45,7 +46,7 @@ class [[nodiscard("nothing is sent until this is awaited")]] unix_send_message_o
     : public coracle::detail::io_operation {
  public:
   unix_send_message_operation(const coracle::detail::io_descriptor& descriptor,
-                              const unix_address& destination, std::span<const std::byte> bytes,
+                              const unix_address& destination, const_buffer bytes,
                               std::span<const int> descriptors, stop_token token) noexcept
       : io_operation(descriptor, coracle::detail::io_opcode::send_message, bytes.data(), bytes.size(),
                      std::move(token)),
@@ -62,7 +63,7 @@ class [[nodiscard("nothing is sent until this is awaited")]] unix_send_message_o
     }
     return io_operation::await_suspend(self);
   }
-  std::size_t await_resume() { return static_cast<std::size_t>(take_result("cannot send on a Unix socket")); }
+  std::size_t await_resume();
 
  private:
   coracle::detail::io_message message_;
