@@ -77,8 +77,11 @@ TEST_CASE("task: gives a reference to the object itself, lvalue, const or rvalue
   auto right = [](int& o) -> task<int&&> { co_return std::move(o); };
   CHECK(&sync_wait(left(object)) == &object);
   CHECK(&sync_wait(read_only(object)) == &object);
-  int&& same = sync_wait(right(object));
-  CHECK(&same == &object);
+  const auto look = [&]() -> task<> {
+    int&& same = co_await right(object);
+    CHECK(&same == &object);
+  };
+  sync_wait(look());
 }
 
 TEST_CASE("task: a value is moved into the result once and out of it once, and never copied") {

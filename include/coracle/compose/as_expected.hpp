@@ -35,7 +35,7 @@ namespace detail {
 template <class Awaitable>
 class [[nodiscard("as_expected does nothing until it is awaited")]] as_expected_operation
     : public ended_work<as_expected_operation<Awaitable>, Awaitable> {
-  using result = await_result_t<Awaitable>;
+  using result = kept_result_t<Awaitable>;
   using value = std::conditional_t<std::is_void_v<result>, void, element_t<result>>;
 
  public:
@@ -47,9 +47,6 @@ class [[nodiscard("as_expected does nothing until it is awaited")]] as_expected_
     if (end.has_error()) return unexpected<no_result>(no_result(end.error()));
     if constexpr (std::is_void_v<value>) {
       return {};
-    } else if constexpr (std::is_rvalue_reference_v<result>) {
-      auto&& referred = std::move(end).get();
-      return std::reference_wrapper(referred);
     } else {
       return std::move(end).get();
     }
@@ -58,7 +55,7 @@ class [[nodiscard("as_expected does nothing until it is awaited")]] as_expected_
 }  // namespace detail
 
 /// As as_outcome(), but returns the value in an expected, and in place of it a no_result, which says whether
-/// `work` failed or was stopped. A reference is returned as std::reference_wrapper.
+/// `work` failed or was stopped. An lvalue reference is returned as std::reference_wrapper.
 ///
 ///     coracle::expected<page, coracle::no_result> got = co_await coracle::as_expected(fetch(address));
 ///     if (!got && got.error().is_cancelled()) co_return;

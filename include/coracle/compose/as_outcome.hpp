@@ -12,7 +12,7 @@ namespace coracle {
 namespace detail {
 /// Whether taking the end of the work throws nothing.
 template <class Awaitable>
-constexpr bool keeps_end = std::is_nothrow_move_constructible_v<outcome<await_result_t<Awaitable>>>;
+constexpr bool keeps_end = std::is_nothrow_move_constructible_v<outcome<kept_result_t<Awaitable>>>;
 
 /// Awaits the work and keeps its end for the awaiting coroutine. `Operation`, which derives from it, has a
 /// static function above(), which says in which form that coroutine takes it: shared_promise.
@@ -63,7 +63,7 @@ class [[nodiscard("as_outcome does nothing until it is awaited")]] as_outcome_op
  public:
   using ended_work<as_outcome_operation, Awaitable>::ended_work;
   static awaiting_frame above(stop_reason) noexcept { return {nullptr, awaiting_frame::kind::quiet}; }
-  outcome<await_result_t<Awaitable>> await_resume() noexcept(keeps_end<Awaitable>) {
+  outcome<kept_result_t<Awaitable>> await_resume() noexcept(keeps_end<Awaitable>) {
     return this->finished().take_outcome();
   }
 };
@@ -71,7 +71,7 @@ class [[nodiscard("as_outcome does nothing until it is awaited")]] as_outcome_op
 template <class Awaitable>
 class [[nodiscard("as_optional does nothing until it is awaited")]] as_optional_operation
     : public ended_work<as_optional_operation<Awaitable>, Awaitable> {
-  using value = element_t<await_result_t<Awaitable>>;
+  using value = element_t<kept_result_t<Awaitable>>;
 
  public:
   using ended_work<as_optional_operation, Awaitable>::ended_work;
@@ -79,7 +79,7 @@ class [[nodiscard("as_optional does nothing until it is awaited")]] as_optional_
   std::optional<value> await_resume() {
     auto end = this->finished().take_outcome();
     if (end.is_cancelled()) return std::nullopt;
-    if constexpr (std::is_void_v<await_result_t<Awaitable>>) {
+    if constexpr (std::is_void_v<kept_result_t<Awaitable>>) {
       std::move(end).get();
       return value{};
     } else {
@@ -94,7 +94,7 @@ class [[nodiscard]] passing_operation : public ended_work<passing_operation<Awai
  public:
   using ended_work<passing_operation, Awaitable>::ended_work;
   awaiting_frame above(stop_reason) const noexcept { return {this->suspended(), awaiting_frame::kind::task}; }
-  outcome<await_result_t<Awaitable>> await_resume() { return this->finished().take_outcome(); }
+  outcome<kept_result_t<Awaitable>> await_resume() { return this->finished().take_outcome(); }
 };
 template <work Work>
 auto passing(Work&& work) {
@@ -107,7 +107,7 @@ class [[nodiscard("throwing does nothing until it is awaited")]] throwing_operat
  public:
   using ended_work<throwing_operation, Awaitable>::ended_work;
   static awaiting_frame above(stop_reason) noexcept { return {}; }
-  await_result_t<Awaitable> await_resume() { return this->finished().result(); }
+  kept_result_t<Awaitable> await_resume() { return this->finished().result(); }
 };
 }  // namespace detail
 
@@ -133,8 +133,8 @@ auto as_outcome(Work&& work) {
   return detail::as_outcome_operation<detail::work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(work)));
 }
 /// As as_outcome(), but returns the value in an optional, which is empty if `work` was stopped; void_value
-/// stands for void, and a reference is returned as std::reference_wrapper. Throws the error of `work`, if
-/// there is one.
+/// stands for void, and an lvalue reference is returned as std::reference_wrapper. Throws the error of
+/// `work`, if there is one.
 ///
 ///     while (auto line = co_await coracle::as_optional(lines.next())) print(*line);
 template <detail::work Work>

@@ -53,7 +53,7 @@ class async_scope {
   template <class T>
   using kept_t = detail::work_t<std::decay_t<T>>;
   template <class T>
-  using result_t = await_result_t<kept_t<T>>;
+  using result_t = detail::kept_result_t<kept_t<T>>;
 
  public:
   async_scope() : async_scope(scope_policy::fail_fast()) {}

@@ -76,8 +76,8 @@ class promised_child : public scope_future_child {
 
 /// Runs a child that has a future.
 template <class Awaitable>
-class promised_work final : public promised_child<await_result_t<Awaitable>> {
-  using base = promised_child<await_result_t<Awaitable>>;
+class promised_work final : public promised_child<kept_result_t<Awaitable>> {
+  using base = promised_child<kept_result_t<Awaitable>>;
 
  public:
   promised_work(scope_state& owner, std::source_location where, Awaitable&& value)
@@ -90,7 +90,7 @@ class promised_work final : public promised_child<await_result_t<Awaitable>> {
   static void over(scope_frame* self) noexcept {
     auto& mine = static_cast<promised_work&>(*self);
     if (mine.work_.finish()) [[likely]] {
-      mine.end_.emplace_from([&mine]() -> await_result_t<Awaitable> { return mine.work_.result(); });
+      mine.end_.emplace_from([&mine]() -> kept_result_t<Awaitable> { return mine.work_.result(); });
     } else {
       copy_failure(mine.work_.failure(), mine.end_);
     }

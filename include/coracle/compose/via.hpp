@@ -27,17 +27,17 @@ task<> await_into(outcome<T>& end, Awaitable&& value) {
 
 // The scheduler parameter is a reference where the caller passed an lvalue, otherwise a value.
 template <class Awaitable, class Scheduler>
-task<await_result_t<Awaitable>> run_on(Awaitable value, Scheduler place) {
+task<kept_result_t<Awaitable>> run_on(Awaitable value, Scheduler place) {
   co_await place.schedule();
   co_return co_await static_cast<Awaitable&&>(value);
 }
 // A frame below the one that hops: a stop request may end it, and an exception of moving `value` stays in it.
 template <class Awaitable>
-task<await_result_t<Awaitable>> await_here(Awaitable&& value) {
+task<kept_result_t<Awaitable>> await_here(Awaitable&& value) {
   co_return co_await static_cast<Awaitable&&>(value);
 }
 template <class Awaitable, class Scheduler>
-task<await_result_t<Awaitable>> await_on(Awaitable&& value, Scheduler& place) {
+task<kept_result_t<Awaitable>> await_on(Awaitable&& value, Scheduler& place) {
   co_await place.schedule();
   co_return co_await static_cast<Awaitable&&>(value);
 }
@@ -47,7 +47,7 @@ inline replace_environment out_of_reach() noexcept {
 }
 
 template <class Awaitable, class Scheduler>
-task<await_result_t<Awaitable>> end_on(Awaitable value, Scheduler place) {
+task<kept_result_t<Awaitable>> end_on(Awaitable value, Scheduler place) {
   auto end = co_await detail::passing(await_here<Awaitable>(static_cast<Awaitable&&>(value)));
   co_await out_of_reach();
   co_await place.schedule();
@@ -55,7 +55,7 @@ task<await_result_t<Awaitable>> end_on(Awaitable value, Scheduler place) {
   co_return std::move(end).get();
 }
 template <class Awaitable, class Scheduler>
-task<await_result_t<Awaitable>> visit(Awaitable value, Scheduler place) {
+task<kept_result_t<Awaitable>> visit(Awaitable value, Scheduler place) {
   const scheduler_ref home = current_scheduler();
   auto end = co_await detail::passing(await_on<Awaitable>(static_cast<Awaitable&&>(value), place));
   co_await out_of_reach();

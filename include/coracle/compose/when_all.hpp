@@ -48,7 +48,8 @@ class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_
 
 /// Awaits all of its arguments concurrently and returns their results: a tuple, with void_value for work
 /// without a result, or, for a range, a vector (nothing if the elements return void), which uses the range's
-/// allocator if the range is a vector. References are returned as std::reference_wrapper.
+/// allocator if the range is a vector. An lvalue reference is returned as std::reference_wrapper, an rvalue
+/// reference as a value.
 ///
 ///     auto [a, b] = co_await coracle::when_all(first(), second());
 ///     std::vector<int> sizes = co_await coracle::when_all(std::move(tasks));

@@ -94,7 +94,7 @@ auto make_race_of_range(Range&& range) {
 
 /// Awaits all of its arguments concurrently until the first one ends; stops the others and waits for them.
 /// Returns the result of the first in a std::variant, at its index among the arguments, with void_value for
-/// work without a result; for a range, with its index. References are returned as std::reference_wrapper.
+/// work without a result; for a range, with its index. References are returned as by when_all().
 ///
 ///     auto first = co_await coracle::when_any(receive(socket), shutdown);  // a task and an event
 ///     if (first.index() == 0) handle(std::get<0>(first));

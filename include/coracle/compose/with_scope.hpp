@@ -9,7 +9,7 @@
 namespace coracle {
 namespace detail {
 template <class Body, class... Args>
-using scope_body_result_t = await_result_t<std::invoke_result_t<Body&, async_scope&, Args...>>;
+using scope_body_result_t = kept_result_t<std::invoke_result_t<Body&, async_scope&, Args...>>;
 template <class Body, class... Args>
 concept scope_body = std::is_invocable_v<Body&, async_scope&, Args...> &&
                      awaitable<std::invoke_result_t<Body&, async_scope&, Args...>>;

@@ -79,6 +79,14 @@ using awaiter_type_t = decltype(coracle::get_awaiter(std::declval<T>()));
 template <awaitable T>
 using await_result_t = decltype(std::declval<std::remove_reference_t<awaiter_type_t<T>>&>().await_resume());
 
+namespace detail {
+/// The result of work as it is passed on once the work has ended: an rvalue reference, which may refer to a
+/// part of the awaitable or its awaiter, becomes a value.
+template <awaitable T>
+using kept_result_t = std::conditional_t<std::is_rvalue_reference_v<await_result_t<T>>,
+                                         std::remove_reference_t<await_result_t<T>>, await_result_t<T>>;
+}  // namespace detail
+
 /// An awaitable whose result converts to `Result`; for void, one that returns nothing.
 template <class T, class Result>
 concept awaitable_of =

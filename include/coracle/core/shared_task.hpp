@@ -257,15 +257,12 @@ CORACLE_CORO_WRAPPER()
 inline shared_task<T> shared_task_promise<T>::get_return_object() noexcept {
   return shared_task<T>{std::coroutine_handle<shared_task_promise>::from_promise(*this)};
 }
-template <class T>
-using without_rvalue_reference =
-    std::conditional_t<std::is_rvalue_reference_v<T>, std::remove_reference_t<T>, T>;
 }  // namespace detail
 
 /// Turns any awaitable into a shared_task, which awaits it once and shares its result. The awaitable is moved
 /// in.
 template <awaitable Awaitable>
-shared_task<detail::without_rvalue_reference<await_result_t<Awaitable>>> make_shared_task(Awaitable value) {
+shared_task<detail::kept_result_t<Awaitable>> make_shared_task(Awaitable value) {
   co_return co_await static_cast<Awaitable&&>(value);
 }
 }  // namespace coracle

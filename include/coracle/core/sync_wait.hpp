@@ -55,7 +55,7 @@ class waiting_thread : public callback_frame {
 /// Threads       any number of threads at once.
 /// Cost          no allocation; a system call only if the thread has to sleep.
 template <awaitable Awaitable>
-await_result_t<Awaitable> sync_wait(Awaitable&& value) {
+detail::kept_result_t<Awaitable> sync_wait(Awaitable&& value) {
   auto&& a = get_awaiter(static_cast<Awaitable&&>(value));
   constexpr bool is_task = requires { a.require_body(); };
   if constexpr (is_task) a.require_body();

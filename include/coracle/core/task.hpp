@@ -119,7 +119,7 @@ class [[nodiscard(
 
 /// Turns any awaitable into a task: for a container, or to name its type. The awaitable is moved in.
 template <awaitable Awaitable>
-task<await_result_t<Awaitable>> make_task(Awaitable value) {
+task<detail::kept_result_t<Awaitable>> make_task(Awaitable value) {
   co_return co_await static_cast<Awaitable&&>(value);
 }
 }  // namespace coracle

@@ -30,7 +30,7 @@ class with_token : public environment {
 // `Awaitable` is a reference where the caller passed an lvalue. Everything below the new environment is
 // destroyed before it, even if this is destroyed while it waits.
 template <bool HasDeadline, class Awaitable>
-task<await_result_t<Awaitable>> with_other_stop(Awaitable child, stop_token token) {
+task<kept_result_t<Awaitable>> with_other_stop(Awaitable child, stop_token token) {
   const environment* const outer = co_await environment_around();
   const auto deadline = HasDeadline ? outer->deadline : std::chrono::steady_clock::time_point::max();
   const with_token mine{*outer, std::move(token), deadline};
@@ -39,7 +39,7 @@ task<await_result_t<Awaitable>> with_other_stop(Awaitable child, stop_token toke
   co_return co_await static_cast<Awaitable&&>(below);
 }
 template <class Awaitable, class T>
-task<await_result_t<Awaitable>> with_bound_value(Awaitable child, const void* key, T value) {
+task<kept_result_t<Awaitable>> with_bound_value(Awaitable child, const void* key, T value) {
   const environment* const outer = co_await environment_around();
   const local_binding binding{key, __builtin_addressof(value), outer->locals};
   const with_locals mine{*outer, binding};
@@ -47,7 +47,7 @@ task<await_result_t<Awaitable>> with_bound_value(Awaitable child, const void* ke
   co_return co_await static_cast<Awaitable&&>(child);
 }
 template <class Awaitable>
-task<await_result_t<Awaitable>> with_second_stop(Awaitable child, stop_token token) {
+task<kept_result_t<Awaitable>> with_second_stop(Awaitable child, stop_token token) {
   const environment* const outer = co_await environment_around();
   subtree mine{*outer};
   Awaitable below = static_cast<Awaitable&&>(child);

@@ -109,7 +109,7 @@ class io_service final : public executor {
   /// Exceptions    those of the awaitable. One that leaves the promise of another coroutine terminates the
   ///               program.
   template <awaitable Awaitable>
-  await_result_t<Awaitable> run(Awaitable&& value);
+  detail::kept_result_t<Awaitable> run(Awaitable&& value);
   template <class T>
   detail::any_awaiter::anything run(T&&) {
     static_assert(detail::is_awaitable<T>,
@@ -146,7 +146,7 @@ class io_service final : public executor {
 };
 
 template <awaitable Awaitable>
-await_result_t<Awaitable> io_service::run(Awaitable&& value) {
+detail::kept_result_t<Awaitable> io_service::run(Awaitable&& value) {
   auto&& a = get_awaiter(static_cast<Awaitable&&>(value));
   detail::io_run end{*loop_};
   bool suspended;

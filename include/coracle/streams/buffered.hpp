@@ -35,10 +35,10 @@ template <class E>
   requires awaitable<E>
 class buffered_element<E> : public stream_child<buffered_element<E>, E> {
  public:
-  using type = std::conditional_t<std::is_void_v<await_result_t<E>>, void_value, await_result_t<E>>;
+  using type = std::conditional_t<std::is_void_v<kept_result_t<E>>, void_value, kept_result_t<E>>;
   void over() noexcept { ready.set(); }
   type take_element() {
-    if constexpr (std::is_void_v<await_result_t<E>>) {
+    if constexpr (std::is_void_v<kept_result_t<E>>) {
       this->take();
       return {};
     } else {

@@ -44,7 +44,7 @@ class virtual_time_loop final : public executor {
   /// result. Other coroutines stay suspended where they are. A deadlock (nothing is runnable and no timer is
   /// armed) ends the program with a message and a list of all coroutines.
   template <awaitable Awaitable>
-  await_result_t<Awaitable> run(Awaitable&& value);
+  detail::kept_result_t<Awaitable> run(Awaitable&& value);
 
   /// Runs what is queued, and what that queues, without moving the clock. Returns the number of coroutines
   /// run.
@@ -102,7 +102,7 @@ inline void virtual_time_loop::advance_to(time_point end) {
 }
 
 template <awaitable Awaitable>
-await_result_t<Awaitable> virtual_time_loop::run(Awaitable&& value) {
+detail::kept_result_t<Awaitable> virtual_time_loop::run(Awaitable&& value) {
   struct completion : detail::callback_frame {
     completion() noexcept : detail::callback_frame(&completed, nullptr) {}
     static void completed(detail::callback_frame* self) { static_cast<completion*>(self)->reached = true; }

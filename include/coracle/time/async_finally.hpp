@@ -23,9 +23,8 @@ task<> clean_up(Function& function, subtree_until& here) {
 
 // `Body` is a reference if the caller passed an lvalue.
 template <class Body, class Cleanup>
-task<await_result_t<Body>> run_finally(Body body, Cleanup cleanup,
-                                       std::chrono::steady_clock::duration limit) {
-  using value = await_result_t<Body>;
+task<kept_result_t<Body>> run_finally(Body body, Cleanup cleanup, std::chrono::steady_clock::duration limit) {
+  using value = kept_result_t<Body>;
   environment out_of_reach;
   out_of_reach.locals = co_await read_environment([](const environment& here) { return here.locals; });
   // Everything that allocates, so that once the body has begun only the clean-up itself can fail.

@@ -19,7 +19,7 @@ decltype(auto) call_attempt(Attempt& attempt, unsigned number) {
   }
 }
 template <class Attempt>
-using hedged_t = await_result_t<decltype(call_attempt(std::declval<Attempt&>(), 0u))>;
+using hedged_t = kept_result_t<decltype(call_attempt(std::declval<Attempt&>(), 0u))>;
 template <class Attempt>
 concept hedges = (std::is_invocable_v<Attempt&, unsigned> || std::is_invocable_v<Attempt&>) &&
                  awaitable<decltype(call_attempt(std::declval<Attempt&>(), 0u))>;

@@ -56,7 +56,7 @@ struct any_error {
   bool operator()(const std::exception_ptr&) const noexcept { return true; }
 };
 template <class Attempt>
-using attempt_result_t = await_result_t<std::invoke_result_t<Attempt&>>;
+using attempt_result_t = kept_result_t<std::invoke_result_t<Attempt&>>;
 
 template <class Attempt, class RetryIf>
 task<attempt_result_t<Attempt>> run_retry(retry_policy policy, Attempt attempt, RetryIf retry_if) {

@@ -69,7 +69,7 @@ inline std::chrono::steady_clock::time_point moment(std::chrono::steady_clock::d
 
 /// `Awaitable` is a reference if the caller passed an lvalue. `Throws`: throw timed_out at the deadline.
 template <bool Throws, class Awaitable, class Time>
-task<await_result_t<Awaitable>> limit(Awaitable child, Time time) {
+task<kept_result_t<Awaitable>> limit(Awaitable child, Time time) {
   const environment* const outer = co_await read_environment([](const environment& here) { return &here; });
   subtree_until mine{*outer};
   Awaitable below =

@@ -36,7 +36,7 @@ class child {
   using awaiter_type = awaiter_type_t<Awaitable>;
 
  public:
-  using result_type = await_result_t<Awaitable>;
+  using result_type = kept_result_t<Awaitable>;
 
   explicit child(Awaitable&& value) : value_(static_cast<Awaitable&&>(value)) {}
   /// Requires: not started.

@@ -20,9 +20,6 @@ auto element_of([[maybe_unused]] Sibling&& ended)
   using result_type = typename std::remove_cvref_t<Sibling>::result_type;
   if constexpr (std::is_void_v<result_type>) {
     return {};
-  } else if constexpr (std::is_rvalue_reference_v<result_type>) {
-    auto&& referred = ended.get().result();
-    return std::reference_wrapper(referred);
   } else {
     return ended.get().result();
   }

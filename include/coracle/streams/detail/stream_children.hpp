@@ -79,8 +79,8 @@ class stream_child {
     if (!one.work.start(one.handle())) one.end();
   }
   /// Returns the child's result or throws its exception. Requires: it has ended.
-  await_result_t<Awaitable> take() {
-    using T = await_result_t<Awaitable>;
+  kept_result_t<Awaitable> take() {
+    using T = kept_result_t<Awaitable>;
     child<Awaitable>& work = running_->work;
     static_cast<void>(work.finish());
     if constexpr (std::is_void_v<T>) {

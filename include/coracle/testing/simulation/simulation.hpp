@@ -74,7 +74,7 @@ class simulation final : public executor {
 
   /// Awaits an awaitable from plain code, here, then runs what is still queued. Returns the result.
   template <awaitable Awaitable>
-  await_result_t<Awaitable> run(Awaitable&& value);
+  detail::kept_result_t<Awaitable> run(Awaitable&& value);
 
   /// Awaitable of nothing: continues here, after a random number of other steps.
   schedule_operation<simulation> schedule() noexcept { return schedule_operation<simulation>{*this}; }
@@ -191,7 +191,7 @@ class [[nodiscard]] simulated_activity {
 };
 
 template <awaitable Awaitable>
-await_result_t<Awaitable> simulation::run(Awaitable&& value) {
+detail::kept_result_t<Awaitable> simulation::run(Awaitable&& value) {
   end_of_run end{begin_run()};
   auto&& a = get_awaiter(static_cast<Awaitable&&>(value));
   {
