@@ -2,7 +2,9 @@
 #include <sys/eventfd.h>
 
 #include <cerrno>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/net/accept_with_backoff.hpp>
+#include <coracle/time/sleep.hpp>
 
 namespace coracle::net {
 detail::after_failed_accept detail::after(const std::error_code& failure) noexcept {
@@ -38,5 +40,12 @@ void detail::refusals::tell() const {
   if (!told) return;
   const std::system_error why{EMFILE, std::system_category(), "a connection was refused"};
   told(std::make_exception_ptr(why));
+}
+coracle::detail::library_task<> detail::pause_body(std::chrono::milliseconds duration, stop_token token) {
+  if (token == stop_token{}) {
+    co_await sleep_for(duration);
+  } else {
+    co_await with_stop(sleep_for(duration), token);
+  }
 }
 }  // namespace coracle::net

@@ -3,11 +3,10 @@
 #pragma once
 #include <coracle/base/chrono.hpp>
 #include <coracle/base/functional.hpp>
+#include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/core/with_environment.hpp>
 #include <coracle/io/owned_descriptor.hpp>
 #include <coracle/net/socket.hpp>
-#include <coracle/time/sleep.hpp>
 #include <exception>
 #include <system_error>
 #include <utility>
@@ -36,6 +35,13 @@ struct refusals {
   owned_descriptor spare;
   std::function<void(std::exception_ptr)> told;
 };
+
+coracle::detail::library_task<> pause_body(std::chrono::milliseconds duration, stop_token token);
+/// Sleeps. A token that can be stopped replaces the inherited one.
+CORACLE_CORO_WRAPPER()
+inline task<> pause(std::chrono::milliseconds duration, stop_token token) {
+  return pause_body(duration, std::move(token));
+}
 }  // namespace detail
 
 /// A source of connections: a socket, a unix_socket, or a type of your own. `accept(token)` is an awaitable
@@ -74,11 +80,7 @@ task<accepted_from<Listener>> accept_one(Listener& listener, stop_token token, r
       refused->spare.close();
       continue;
     }
-    if (token == stop_token{}) {
-      co_await sleep_for(delay);
-    } else {
-      co_await with_stop(sleep_for(delay), token);
-    }
+    co_await pause(delay, token);
     delay = delay < longest / 2 ? 2 * delay : longest;
   }
 }

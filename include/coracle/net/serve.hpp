@@ -5,13 +5,11 @@
 #include <concepts>
 #include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/async_scope.hpp>
-#include <coracle/core/operation_cancelled.hpp>
+#include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/core/with_environment.hpp>
 #include <coracle/net/accept_with_backoff.hpp>
 #include <coracle/net/socket.hpp>
 #include <coracle/sync/async_semaphore.hpp>
-#include <coracle/time/timeout.hpp>
 #include <cstddef>
 #include <exception>
 #include <utility>
@@ -34,6 +32,12 @@ template <class Handler, class Connection>
 task<> handle_connection(Handler& handler, Connection client,
                          [[maybe_unused]] async_semaphore_permit permit) {
   co_await handler(std::move(client));
+}
+coracle::detail::library_task<> drain_body(async_scope& clients, std::chrono::nanoseconds patience);
+/// Waits until the connections have ended, and requests them to stop after `patience`. Cannot be stopped.
+CORACLE_CORO_WRAPPER()
+inline task<> drain(async_scope& clients, std::chrono::nanoseconds patience) {
+  return drain_body(clients, patience);
 }
 template <class Listener, class Handler>
 task<> accept_all(Listener& listener, Handler& handler, async_scope& clients, async_semaphore& permits,
@@ -85,9 +89,7 @@ template <connection_listener Listener, detail::connection_handler<accepted_from
     co_await throwing(detail::accept_all(listener, handler, clients, permits, std::move(refused)));
   }
   CORACLE_CATCH_ALL() { end = std::current_exception(); }
-  CORACLE_TRY() { co_await throwing(shielded(stop_after(clients.join(), limits.drain))); }
-  CORACLE_CATCH(const operation_cancelled&, ignored) {  // some connections did not end in time
-  }
+  co_await detail::drain(clients, limits.drain);
   std::rethrow_exception(end);
 }
 }  // namespace coracle::net
