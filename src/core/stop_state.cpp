@@ -4,6 +4,8 @@
 #include <coracle/core/detail/stop_state.hpp>
 
 namespace coracle::detail {
+void stop_state::delete_this() noexcept { delete this; }
+
 /// Called with the lock held. Returns the reason if stop is requested. A request seen in the outer state,
 /// while this one is not linked to it, stays seen: once linked, this state may be notified of the same
 /// request later.

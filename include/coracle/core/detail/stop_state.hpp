@@ -89,7 +89,7 @@ class stop_state : public stop_point, stop_registration, public recycled_memory 
     keep();
   }
   void drop() noexcept {
-    if (references_.fetch_sub(1, memory_order_acq_rel) == 1) delete this; /*R5*/
+    if (references_.fetch_sub(1, memory_order_acq_rel) == 1) delete_this(); /*R5*/
   }
   /// For the holder of the only source: as drop_source() and drop(), but cheaper if it also holds the only
   /// reference, which no other thread can then copy.
@@ -134,6 +134,7 @@ class stop_state : public stop_point, stop_registration, public recycled_memory 
     return in_time;
   }
   CORACLE_NOINLINE() void remove_from_others(stop_listener& listener, listener_list::word begun) noexcept;
+  CORACLE_COLD() void delete_this() noexcept;
   CORACLE_COLD() void remove_called(const stop_listener& listener) noexcept;
   CORACLE_NOINLINE() void link_now() noexcept;
   stop_reason link_to_outer() noexcept;
