@@ -58,11 +58,11 @@ class single_flight {
     return board(std::move(key), std::decay_t<Work>(static_cast<Work&&>(work)));
   }
   template <class Work>
-  detail::any_awaiter run(Key, Work&&) {
+  auto run(Key, Work&&) {
     static_assert(!sizeof(std::decay_t<Work>*),
                   "single_flight::run(key, work) needs a function, which returns an awaitable of the result: "
                   "[url] { return fetch(url); }; only that of the first caller is called");
-    return {};
+    return detail::any_awaiter{};
   }
 
  private:

@@ -163,14 +163,14 @@ class [[nodiscard("an async_generator does nothing until an element is awaited")
   iterator end() const noexcept { return iterator{}; }
 
   template <class Self = async_generator>
-  detail::any_awaiter next() && {
+  auto next() && {
     static_assert(!sizeof(Self*), "give the async_generator a name: its elements end with it");
-    return {};
+    return detail::any_awaiter{};
   }
   template <class Self = async_generator>
-  detail::any_awaiter begin() && {
+  auto begin() && {
     static_assert(!sizeof(Self*), "give the async_generator a name: its elements end with it");
-    return {};
+    return detail::any_awaiter{};
   }
 
  private:
