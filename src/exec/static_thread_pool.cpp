@@ -158,12 +158,13 @@ static_thread_pool::shared_state::shared_state(static_thread_pool& pool, std::si
       "a static_thread_pool was constructed with 0 threads or more than 32767: give it at least one");
   workers_.reserve(threads);
   for (std::size_t i = 0; i != threads; ++i) workers_.push_back(std::make_unique<worker>(*this, i));
-  try {
+  CORACLE_TRY() {
     start_threads();
     metrics_.show();
-  } catch (...) {
+  }
+  CORACLE_CATCH_ALL() {
     stop();
-    throw;
+    CORACLE_RETHROW();
   }
 }
 
@@ -177,7 +178,9 @@ void static_thread_pool::shared_state::start_threads() {
   for (const std::unique_ptr<worker>& each : workers_) {
     detail::thread_handle started;
     const int error = detail::start_thread(started, &enter, each.get());
-    if (error != 0) throw std::system_error(error, std::generic_category(), "a static_thread_pool's thread");
+    if (error != 0)
+      CORACLE_THROW(std::system_error(error, std::generic_category(), "a static_thread_pool's thread"),
+                    "a static_thread_pool's thread could not be started");
     threads_.push_back(started);
   }
 }
