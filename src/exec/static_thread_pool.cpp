@@ -169,8 +169,9 @@ static_thread_pool::shared_state::shared_state(static_thread_pool& pool, std::si
 }
 
 static_thread_pool::shared_state::~shared_state() {
-  CORACLE_REQUIRE(!work_is_queued(),
-                  "a coroutine was posted to a static_thread_pool that is being destroyed");
+  CORACLE_REQUIRE(
+      !work_is_queued(),
+      "a coroutine was posted to a static_thread_pool that is being destroyed: join its coroutines first");
 }
 
 void static_thread_pool::shared_state::start_threads() {
@@ -439,7 +440,8 @@ static_thread_pool::static_thread_pool(std::size_t threads)
     : state_(std::make_unique<shared_state>(*this, threads)) {}
 static_thread_pool::~static_thread_pool() {
   CORACLE_REQUIRE(!detail::this_thread().forks || detail::this_thread().forks->place() != this,
-                  "deadlock: a static_thread_pool was destroyed on one of its own threads");
+                  "deadlock: a static_thread_pool was destroyed on one of its own threads: destroy it on a "
+                  "thread outside it");
   // While state_ still points there, since what runs now posts to this pool: libc++'s ~unique_ptr() clears it
   // first.
   state_->stop();

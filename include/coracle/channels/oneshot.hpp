@@ -62,8 +62,9 @@ class oneshot_state : public recycled_memory {
   [[nodiscard]] bool receiver_leaves() noexcept {
     if (sender_has_left()) return true;
     const std::uint32_t seen = word_.lock();
-    CORACLE_REQUIRE((seen & waited_for) == 0,
-                    "a oneshot_receiver was destroyed while a coroutine waits for its value");
+    CORACLE_REQUIRE(
+        (seen & waited_for) == 0,
+        "a oneshot_receiver was destroyed while a coroutine waits for its value: stop and join it first");
     word_.unlock(seen | receiver_left);
     return (seen & sender_left) != 0;
   }

@@ -47,7 +47,9 @@ class single_flight {
   single_flight(const single_flight&) = delete;
   single_flight& operator=(const single_flight&) = delete;
   /// Requires: no call is running.
-  ~single_flight() { CORACLE_REQUIRE(flying_ == 0, "a single_flight was destroyed while calls of it run"); }
+  ~single_flight() {
+    CORACLE_REQUIRE(flying_ == 0, "a single_flight was destroyed while calls of it run: join them first");
+  }
 
   /// Awaitable of the result of `work()`, which returns an awaitable of `T`, or of the result of a call in
   /// progress.

@@ -191,7 +191,8 @@ class async_generator<T>::iterator {
 
   reference operator*() const noexcept { return static_cast<reference>(*operator->()); }
   pointer operator->() const noexcept {
-    CORACLE_CHECK(element(), "the end of an async_generator was dereferenced");
+    CORACLE_CHECK(element(),
+                  "the end of an async_generator was dereferenced: compare the iterator with end() first");
     return element();
   }
   /// Awaitable of this iterator, advanced to the next element or the end; at the end it stays there.
