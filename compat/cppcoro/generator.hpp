@@ -101,7 +101,8 @@ class generator<T>::iterator {
   pointer operator->() const noexcept { return body_.promise().shown; }
   /// Requires: not at the end.
   iterator& operator++() {
-    CORACLE_CHECK(body_ && !body_.done(), "an iterator at the end of a generator was incremented");
+    CORACLE_CHECK(body_ && !body_.done(),
+                  "an iterator at the end of a generator was incremented: compare it with end() first");
     body_.resume();
     return *this;
   }

@@ -13,7 +13,8 @@ class blocking_pool_state final : public elastic_threads, public blocking_servic
  public:
   using elastic_threads::elastic_threads;
   ~blocking_pool_state() {
-    CORACLE_REQUIRE(queue_.empty(), "a blocking_pool was destroyed while calls wait for a thread");
+    CORACLE_REQUIRE(queue_.empty(),
+                    "a blocking_pool was destroyed while calls wait for a thread: join them first");
     retire();
   }
 

@@ -158,18 +158,20 @@ static_thread_pool::shared_state::shared_state(static_thread_pool& pool, std::si
       "a static_thread_pool was constructed with 0 threads or more than 32767: give it at least one");
   workers_.reserve(threads);
   for (std::size_t i = 0; i != threads; ++i) workers_.push_back(std::make_unique<worker>(*this, i));
-  try {
+  CORACLE_TRY() {
     start_threads();
     metrics_.show();
-  } catch (...) {
+  }
+  CORACLE_CATCH_ALL() {
     stop();
-    throw;
+    CORACLE_RETHROW();
   }
 }
 
 static_thread_pool::shared_state::~shared_state() {
-  CORACLE_REQUIRE(!work_is_queued(),
-                  "a coroutine was posted to a static_thread_pool that is being destroyed");
+  CORACLE_REQUIRE(
+      !work_is_queued(),
+      "a coroutine was posted to a static_thread_pool that is being destroyed: join its coroutines first");
 }
 
 void static_thread_pool::shared_state::start_threads() {
@@ -177,7 +179,9 @@ void static_thread_pool::shared_state::start_threads() {
   for (const std::unique_ptr<worker>& each : workers_) {
     detail::thread_handle started;
     const int error = detail::start_thread(started, &enter, each.get());
-    if (error != 0) throw std::system_error(error, std::generic_category(), "a static_thread_pool's thread");
+    if (error != 0)
+      CORACLE_THROW(std::system_error(error, std::generic_category(), "a static_thread_pool's thread"),
+                    "a static_thread_pool's thread could not be started");
     threads_.push_back(started);
   }
 }
@@ -436,7 +440,8 @@ static_thread_pool::static_thread_pool(std::size_t threads)
     : state_(std::make_unique<shared_state>(*this, threads)) {}
 static_thread_pool::~static_thread_pool() {
   CORACLE_REQUIRE(!detail::this_thread().forks || detail::this_thread().forks->place() != this,
-                  "deadlock: a static_thread_pool was destroyed on one of its own threads");
+                  "deadlock: a static_thread_pool was destroyed on one of its own threads: destroy it on a "
+                  "thread outside it");
   // While state_ still points there, since what runs now posts to this pool: libc++'s ~unique_ptr() clears it
   // first.
   state_->stop();

@@ -156,7 +156,7 @@ void strand_state::run() noexcept {
 
 void strand_state::abandon() noexcept {
   const std::uintptr_t seen = state_.exchange(abandoned, memory_order_acq_rel); /*T4*/
-  CORACLE_REQUIRE(seen <= busy, "a strand was destroyed with coroutines in its queue");
+  CORACLE_REQUIRE(seen <= busy, "a strand was destroyed with coroutines in its queue: join them first");
   if (seen == idle) delete this;
 }
 }  // namespace detail

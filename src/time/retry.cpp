@@ -6,10 +6,11 @@
 namespace coracle::detail {
 std::uint64_t unpredictable_seed() noexcept {
   static const std::uint64_t of_process = [] {
-    try {
+    CORACLE_TRY() {
       std::random_device device;
       return std::uint64_t{device()} << 32 | device();
-    } catch (const std::exception&) {
+    }
+    CORACLE_CATCH_ALL() {
       return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
     }
   }();

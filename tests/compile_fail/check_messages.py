@@ -4,6 +4,8 @@
 Each .cpp here states `// expect: <text>` in its first lines and keeps its wrong line inside
 `#ifndef CORACLE_COMPILE_FAIL_CONTROL`. Under each compiler it must fail with exactly one `error:` line that
 stands in at most 12 lines of output, among them every expected text; without the wrong line it must compile.
+A program that uses the result of the wrong line states `// expect first: <text>`: the text stands in the first error,
+and the compiler's complaints about the result may follow.
 
 check_messages.py [NAME...]: all of them, or those whose names are given, without .cpp.
 """
@@ -21,6 +23,7 @@ COMPILERS = ["g++-12", "clang++-22"]
 MAX_LINES = 12
 CONTROL = "CORACLE_COMPILE_FAIL_CONTROL"
 EXPECT = "// expect:"
+EXPECT_FIRST = "// expect first:"
 
 
 def run_compiler(compiler, source, *flags):
@@ -28,13 +31,13 @@ def run_compiler(compiler, source, *flags):
     return subprocess.run(command, text=True, capture_output=True, env={**os.environ, "LC_ALL": "C"})
 
 
-def expected_texts(source):
+def expected_texts(source, mark):
     texts = []
     for line in source.read_text().splitlines():
         if not line.startswith("//"):
             break
-        if line.startswith(EXPECT):
-            texts.append(line[len(EXPECT):].strip())
+        if line.startswith(mark):
+            texts.append(line[len(mark):].strip())
     return texts
 
 
@@ -65,8 +68,8 @@ def all_compile(compiler, sources, folder):
 def complaints(compiler, source, precompiled):
     """Returns what is wrong with this test under this compiler, or nothing. None for what is precompiled: the test is known to
     compile without its wrong line."""
-    texts = expected_texts(source)
-    if not all(texts) or not texts:
+    texts, first = expected_texts(source, EXPECT), expected_texts(source, EXPECT_FIRST)
+    if not all(texts + first) or not texts + first:
         return [f"its first lines hold no `{EXPECT} <text>`"], ""
     if CONTROL not in source.read_text():
         return [f"it has no `#ifndef {CONTROL}`"], ""
@@ -81,9 +84,12 @@ def complaints(compiler, source, precompiled):
     if result.returncode == 0:
         found.append("it compiles")
     found += [f"the output does not hold: {text}" for text in texts if text not in output]
-    errors = sum("error:" in line for line in output.splitlines())
-    if errors != 1:
-        found.append(f"{errors} `error:` lines, not 1")
+    errors = [line for line in output.splitlines() if "error:" in line]
+    found += [f"the first error does not hold: {text}" for text in first if text not in "".join(errors[:1])]
+    if first:
+        return found, output
+    if len(errors) != 1:
+        found.append(f"{len(errors)} `error:` lines, not 1")
     lines = len(output.splitlines())
     if lines > MAX_LINES:
         found.append(f"{lines} lines of output, more than {MAX_LINES}")

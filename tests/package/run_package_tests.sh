@@ -153,16 +153,19 @@ module() {
     -DCMAKE_CXX_SCAN_FOR_MODULES=ON "${by[@]}"  # as it is anyway for whoever requires CMake 3.28
 }
 
-# Two files of a program, one of which has the implementation.
+# Two files of a program, one of which has the implementation, with and without exceptions.
 single_header() {
-  local compiler
+  local compiler flags
   "$root/tools/single_header.py" "$work/one/coracle.hpp"
   sed 's,<coracle/.*>,"coracle.hpp",' "$consumer/coracle.cpp" >"$work/one/user.cpp"
   printf '#define CORACLE_IMPLEMENTATION\n#include "coracle.hpp"\n' >"$work/one/implementation.cpp"
   for compiler in g++-12 clang++-22; do
-    $compiler -std=c++20 -Wall -Wextra -Werror "$work/one/user.cpp" "$work/one/implementation.cpp" -pthread \
-      -o "$work/one/user"
-    [[ $("$work/one/user") == 42 ]]
+    for flags in "" "-fno-exceptions -fno-rtti"; do
+      # shellcheck disable=SC2086  # the flags are words
+      $compiler -std=c++20 $flags -Wall -Wextra -Werror "$work/one/user.cpp" "$work/one/implementation.cpp" -pthread \
+        -o "$work/one/user"
+      [[ $("$work/one/user") == 42 ]]
+    done
   done
 }
 

@@ -277,7 +277,8 @@ TEST_CASE("async_barrier: destroyed while coroutines wait ends the program and s
           async_barrier barrier{2};
           std::vector<int> log;
           meet_and_log(barrier, log, 1);
-        }) == "coracle: an async_barrier was destroyed while coroutines wait at it\n");
+        }) ==
+        "coracle: an async_barrier was destroyed while coroutines wait at it: stop and join them first\n");
 }
 
 TEST_CASE("async_barrier: more arrivals than expected end the program and say so") {

@@ -245,7 +245,9 @@ TEST_CASE("async_condition_variable: destroyed while a coroutine waits ends the 
   CHECK(coracle_test::abort_message([] {
           shared s;
           wait_once(s, 1);
-        }) == "coracle: an async_condition_variable was destroyed while coroutines wait for it\n");
+        }) ==
+        "coracle: an async_condition_variable was destroyed while coroutines wait for it: stop and join them "
+        "first\n");
 }
 
 TEST_CASE("async_condition_variable: a wait with a lock that was moved from ends the program and says so") {

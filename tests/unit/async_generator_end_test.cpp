@@ -179,7 +179,8 @@ TEST_CASE("async_generator: dereferencing the end ends the program and says so" 
   CHECK(coracle_test::abort_message([] {
           const async_generator<int> empty;
           static_cast<void>(*empty.end());
-        }) == "coracle: the end of an async_generator was dereferenced\n");
+        }) ==
+        "coracle: the end of an async_generator was dereferenced: compare the iterator with end() first\n");
 }
 
 TEST_CASE("async_generator: a second next() while the first one waits ends the program and says so" *

@@ -247,7 +247,8 @@ TEST_CASE("async_latch: destroyed while a coroutine waits ends the program and s
           const async_latch latch{1};
           std::vector<int> log;
           await_and_log(latch, log, 1);
-        }) == "coracle: an async_latch was destroyed while coroutines wait for it\n");
+        }) ==
+        "coracle: an async_latch was destroyed while coroutines wait for it: stop and join them first\n");
 }
 
 TEST_CASE("async_latch: counting up ends the program and says so") {

@@ -101,7 +101,9 @@ TEST_CASE("async_manual_reset_event: destroyed while a coroutine waits ends the 
           async_manual_reset_event event;
           std::vector<int> log;
           await_and_log(event, log, 1);
-        }) == "coracle: an async_manual_reset_event was destroyed while coroutines wait for it\n");
+        }) ==
+        "coracle: an async_manual_reset_event was destroyed while coroutines wait for it: stop and join them "
+        "first\n");
 }
 
 // The static guarantees of the header; event_contract_test.cpp has the others.

@@ -359,7 +359,8 @@ TEST_CASE("async_semaphore: destroyed while a coroutine waits ends the program a
           async_semaphore semaphore{0};
           std::vector<int> log;
           acquire_and_log(semaphore, log, 1);
-        }) == "coracle: an async_semaphore was destroyed while coroutines wait for it\n");
+        }) ==
+        "coracle: an async_semaphore was destroyed while coroutines wait for it: stop and join them first\n");
 }
 
 TEST_CASE("async_semaphore: a negative number of permits ends the program and says so") {

@@ -6,6 +6,7 @@
 #include <coracle/core/task.hpp>
 #include <coracle/exec/inline_scheduler.hpp>
 #include <coracle/exec/run_loop.hpp>
+#include <coracle/generators/generator.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <memory>
 #include <string>
@@ -173,6 +174,12 @@ TEST_CASE("awaitable_in: await_transform admits what is not awaitable, and refus
   CHECK_FALSE(awaitable_in<std::suspend_always, refusing_promise>);
   CHECK_FALSE(awaitable_in<int, refusing_promise>);
   CHECK_FALSE(awaitable_in<std::suspend_always, picky_promise>);
+}
+TEST_CASE("awaitable_in: the coroutine types of the library") {
+  CHECK(awaitable_in<task<int>, task<>::promise_type>);
+  CHECK_FALSE(awaitable_in<task<int>&, task<>::promise_type>);
+  CHECK_FALSE(awaitable_in<int, task<>::promise_type>);
+  CHECK_FALSE(awaitable_in<task<int>, coracle::generator<int>::promise_type>);
 }
 TEST_CASE("awaitable_in: an awaiter may take the handle of one promise only") {
   CHECK(awaitable_in<only_in_plain, plain_promise>);

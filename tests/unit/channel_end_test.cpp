@@ -231,7 +231,7 @@ TEST_CASE_TEMPLATE("channel: destroyed while a coroutine waits ends the program 
           of<Kind, int> ch{1};
           log_of log;
           recv_and_log(ch, 1, log);
-        }) == "coracle: a channel was destroyed while coroutines wait for it\n");
+        }) == "coracle: a channel was destroyed while coroutines wait for it: stop and join them first\n");
 }
 
 /// Its move, which happens while an end of the channel is in use, uses that end too, like a second sender.

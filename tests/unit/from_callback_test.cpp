@@ -453,7 +453,9 @@ TEST_CASE("from_callback: destroyed while it waits ends the program and says so"
           const auto run = [](task<>& body) -> detached { co_await body.when_ready(); };
           run(waiting);
           waiting = {};
-        }) == "coracle: a coroutine was destroyed while it waits for an operation of from_callback\n");
+        }) ==
+        "coracle: a coroutine was destroyed while it waits for an operation of from_callback: let that "
+        "complete first\n");
 }
 
 static_assert(!std::is_copy_constructible_v<completion<int>> &&

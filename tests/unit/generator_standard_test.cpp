@@ -295,8 +295,10 @@ generator<int> one_nested() { co_yield elements_of(nothing()); }
 
 TEST_CASE("generator: dereferencing or passing the end ends the program and says so" *
           doctest::skip(!CORACLE_CHECKS())) {
-  const char* const dereferenced = "coracle: the end of a generator was dereferenced\n";
-  const char* const incremented = "coracle: an iterator at the end of a generator was incremented\n";
+  const char* const dereferenced =
+      "coracle: the end of a generator was dereferenced: compare the iterator with end() first\n";
+  const char* const incremented =
+      "coracle: an iterator at the end of a generator was incremented: compare it with end() first\n";
   CHECK(coracle_test::abort_message([] {
           auto body = nothing();
           static_cast<void>(*body.begin());

@@ -133,7 +133,7 @@ TEST_CASE("manual_scheduler: a wrong pick, a full queue at the end and a foreign
           std::vector<int> log;
           manual_scheduler place;
           log_there(place, log, 1);
-        }) == "coracle: a manual_scheduler was destroyed with coroutines in its queue\n");
+        }) == "coracle: a manual_scheduler was destroyed with coroutines in its queue: join them first\n");
   CHECK(abort_message([] {
           manual_scheduler place;
           std::vector<int> log;

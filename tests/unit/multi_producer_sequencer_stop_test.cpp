@@ -267,7 +267,8 @@ TEST_CASE("multi_producer_sequencer: broken preconditions end the program and sa
       "half "
       "as many as there are numbers\n";
   const std::string waits =
-      "coracle: a multi_producer_sequencer was destroyed while coroutines wait for a number\n";
+      "coracle: a multi_producer_sequencer was destroyed while coroutines wait for a number: stop and join "
+      "them first\n";
   CHECK(coracle_test::abort_message([] {
           const sequence_barrier<> consumed;
           multi_producer_sequencer<> sequencer{consumed, 3};
@@ -291,6 +292,8 @@ TEST_CASE("multi_producer_sequencer: broken preconditions end the program and sa
           multi_producer_sequencer<> sequencer{consumed, 1};
           numbers claimed;
           claim(sequencer, 2, claimed);
-        }) == "coracle: a multi_producer_sequencer was destroyed while coroutines wait for a place\n");
+        }) ==
+        "coracle: a multi_producer_sequencer was destroyed while coroutines wait for a place: stop and join "
+        "them first\n");
 }
 }  // namespace

@@ -225,7 +225,9 @@ TEST_CASE("oneshot: what its ends do not allow ends the program and says so") {
           {
             const auto gone = std::move(answer);
           }
-        }) == "coracle: a oneshot_receiver was destroyed while a coroutine waits for its value\n");
+        }) ==
+        "coracle: a oneshot_receiver was destroyed while a coroutine waits for its value: stop and join it "
+        "first\n");
   CHECK(coracle_test::abort_message([] {
           auto [reply, answer] = oneshot<int>();
           std::optional<int> seen;

@@ -308,6 +308,7 @@ TEST_CASE("rate_limiter: wrong numbers and a waiter left behind end the program 
           coracle_test::run_detached_on(loop, wait());
           loop.run_pending();
           limiter.reset();
-        }) == "coracle: a rate_limiter was destroyed while coroutines wait for it\n");
+        }) ==
+        "coracle: a rate_limiter was destroyed while coroutines wait for it: stop and join them first\n");
 }
 }  // namespace

@@ -254,11 +254,12 @@ TEST_CASE("recursive_generator: dereferencing or passing the end ends the progra
   CHECK(coracle_test::abort_message([] {
           recursive_generator<int> empty;
           static_cast<void>(*empty.begin());
-        }) == "coracle: the end of a generator was dereferenced\n");
+        }) == "coracle: the end of a generator was dereferenced: compare the iterator with end() first\n");
   CHECK(coracle_test::abort_message([] {
           recursive_generator<int> ended = counting(0, 0);
           ++ended.begin();
-        }) == "coracle: an iterator at the end of a generator was incremented\n");
+        }) ==
+        "coracle: an iterator at the end of a generator was incremented: compare it with end() first\n");
 }
 
 // ---- exceptions and lifetimes --------------------------------------------------------------------------

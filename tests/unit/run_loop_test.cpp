@@ -253,7 +253,7 @@ TEST_CASE("run_loop: destroyed with a coroutine in its queue ends the program an
           run_loop loop;
           std::vector<int> log;
           log_on(loop, log, 1);
-        }) == "coracle: a run_loop was destroyed with coroutines in its queue\n");
+        }) == "coracle: a run_loop was destroyed with coroutines in its queue: join them first\n");
 }
 
 TEST_CASE("run_loop: scheduling and running allocate nothing" *

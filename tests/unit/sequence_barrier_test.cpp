@@ -353,7 +353,8 @@ TEST_CASE("sequence_barrier: destroyed while somebody waits ends the program and
   CHECK(coracle_test::abort_message([] {
           sequence_barrier<> barrier;
           [&]() -> detached { co_await barrier.wait_until_published(0); }();
-        }) == "coracle: a sequence_barrier was destroyed while coroutines wait for it\n");
+        }) ==
+        "coracle: a sequence_barrier was destroyed while coroutines wait for it: stop and join them first\n");
 }
 
 TEST_CASE("sequence_barrier: publishing backwards ends the program and says so" *

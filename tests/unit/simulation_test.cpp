@@ -274,7 +274,9 @@ TEST_CASE("simulation: its end with work left, and use from another thread, end 
           simulation sim{1};
           const auto go = [&]() -> detached { co_await sim.schedule(); };
           go();
-        }) == "coracle: a simulation was destroyed with coroutines in its queue or timers armed\n");
+        }) ==
+        "coracle: a simulation was destroyed with coroutines in its queue or timers armed: join its "
+        "coroutines first\n");
 }
 
 TEST_CASE("simulation: a fault cancels what is run before the k-th step, or makes the k-th operation fail") {

@@ -139,7 +139,8 @@ TEST_CASE(
           std::vector<int> log;
           pass_and_log(event, log);
         }) ==
-        "coracle: a single_consumer_async_auto_reset_event was destroyed while a coroutine waits for it\n");
+        "coracle: a single_consumer_async_auto_reset_event was destroyed while a coroutine waits for it: "
+        "stop and join it first\n");
 }
 
 TEST_CASE("single_consumer_async_auto_reset_event: a second waiter ends the program and says so") {
@@ -148,7 +149,9 @@ TEST_CASE("single_consumer_async_auto_reset_event: a second waiter ends the prog
           std::vector<int> log;
           pass_and_log(event, log);
           pass_and_log(event, log);
-        }) == "coracle: two coroutines await a single_consumer_async_auto_reset_event at the same time\n");
+        }) ==
+        "coracle: two coroutines await a single_consumer_async_auto_reset_event at the same time: use an "
+        "async_auto_reset_event\n");
 }
 
 // The static guarantees of the header; event_contract_test.cpp has the others.

@@ -78,7 +78,9 @@ TEST_CASE("single_consumer_event: destroyed while a coroutine waits ends the pro
           single_consumer_event event;
           std::vector<int> log;
           await_and_log(event, log, 1);
-        }) == "coracle: a single_consumer_event was destroyed while a coroutine waits for it\n");
+        }) ==
+        "coracle: a single_consumer_event was destroyed while a coroutine waits for it: stop and join it "
+        "first\n");
 }
 
 TEST_CASE("single_consumer_event: a second waiter ends the program and says so") {
@@ -87,7 +89,9 @@ TEST_CASE("single_consumer_event: a second waiter ends the program and says so")
           std::vector<int> log;
           await_and_log(event, log, 1);
           await_and_log(event, log, 2);
-        }) == "coracle: two coroutines await a single_consumer_event at the same time\n");
+        }) ==
+        "coracle: two coroutines await a single_consumer_event at the same time: use an "
+        "async_manual_reset_event\n");
 }
 
 // The static guarantees of the header; event_contract_test.cpp has the others.

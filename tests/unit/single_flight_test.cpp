@@ -291,6 +291,6 @@ TEST_CASE("single_flight: destroyed while a call runs ends the program and says 
           const auto call = [&]() -> task<> { co_await flights->run(1, work); };
           coracle_test::run_detached(call());
           flights.reset();
-        }) == "coracle: a single_flight was destroyed while calls of it run\n");
+        }) == "coracle: a single_flight was destroyed while calls of it run: join them first\n");
 }
 }  // namespace

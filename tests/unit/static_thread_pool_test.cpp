@@ -412,7 +412,8 @@ task<> leave_on_a_pool_of_its_own() {
 }
 TEST_CASE("static_thread_pool: to destroy it on its own thread ends the program with one line") {
   CHECK(coracle_test::abort_message([] { sync_wait(leave_on_a_pool_of_its_own()); }) ==
-        "coracle: deadlock: a static_thread_pool was destroyed on one of its own threads\n");
+        "coracle: deadlock: a static_thread_pool was destroyed on one of its own threads: destroy it on a "
+        "thread outside it\n");
 }
 
 TEST_CASE("static_thread_pool: std::exit() on a thread of one that is a static object does so, too") {
@@ -423,7 +424,9 @@ TEST_CASE("static_thread_pool: std::exit() on a thread of one that is a static o
             std::exit(0);
           };
           sync_wait(leave());
-        }) == "coracle: deadlock: a static_thread_pool was destroyed on one of its own threads\n");
+        }) ==
+        "coracle: deadlock: a static_thread_pool was destroyed on one of its own threads: destroy it on a "
+        "thread outside it\n");
 }
 
 // The static guarantees of the header.

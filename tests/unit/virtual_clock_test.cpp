@@ -101,7 +101,8 @@ TEST_CASE("virtual_clock: a timer that is left, or set by a foreign thread, ends
           virtual_clock clock;
           noted left(clock, log);
           clock.add(left, virtual_clock::start);
-        }) == "coracle: a virtual clock was destroyed with timers armed\n");
+        }) ==
+        "coracle: a virtual clock was destroyed with timers armed: join the coroutines that sleep first\n");
   CHECK(abort_message([] {
           virtual_clock clock;
           std::vector<virtual_clock::time_point> log;

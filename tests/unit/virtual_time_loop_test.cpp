@@ -210,7 +210,8 @@ TEST_CASE("virtual_time_loop: use from another thread ends the program and says 
 
 TEST_CASE("virtual_time_loop: its end with work left ends the program and says so") {
   const char* const left =
-      "coracle: a virtual_time_loop was destroyed with coroutines in its queue or timers armed\n";
+      "coracle: a virtual_time_loop was destroyed with coroutines in its queue or timers armed: join its "
+      "coroutines first\n";
   CHECK(coracle_test::abort_message([] {
           virtual_time_loop loop;
           const auto go = [&]() -> detached { co_await loop.schedule(); };

@@ -62,8 +62,9 @@ class oneshot_state : public recycled_memory {
   [[nodiscard]] bool receiver_leaves() noexcept {
     if (sender_has_left()) return true;
     const std::uint32_t seen = word_.lock();
-    CORACLE_REQUIRE((seen & waited_for) == 0,
-                    "a oneshot_receiver was destroyed while a coroutine waits for its value");
+    CORACLE_REQUIRE(
+        (seen & waited_for) == 0,
+        "a oneshot_receiver was destroyed while a coroutine waits for its value: stop and join it first");
     word_.unlock(seen | receiver_left);
     return (seen & sender_left) != 0;
   }
@@ -195,7 +196,7 @@ template <class T>
   return {oneshot_sender<T>{shared}, oneshot_receiver<T>{shared}};
 }
 template <class T>
-std::pair<detail::any_awaiter, detail::any_awaiter> oneshot() {
+auto oneshot() {
   static_assert(std::is_object_v<T>,
                 "a oneshot carries an object: send a pointer instead of a reference, and std::monostate as a "
                 "plain signal");
@@ -205,7 +206,7 @@ std::pair<detail::any_awaiter, detail::any_awaiter> oneshot() {
   static_assert(
       !std::is_object_v<T> || detail::fits_into_frame<T>,
       "the value of a oneshot is aligned to 16 bytes at most: send a std::unique_ptr to it instead");
-  return {};
+  return std::pair<detail::any_awaiter, detail::any_awaiter>{};
 }
 
 template <class T>

@@ -51,7 +51,7 @@ auto as_completed(Range&& awaitables, Consume&& consume) {
       static_cast<Consume&&>(consume));
 }
 template <class Range, class Consume>
-detail::any_awaiter as_completed(Range&&, Consume&&) {
+auto as_completed(Range&&, Consume&&) {
   if constexpr (!detail::movable_awaitables<Range>) {
     static_assert(!sizeof(std::decay_t<Range>*),
                   "as_completed needs a range of awaitables that can be moved in: std::move(tasks)");
@@ -61,6 +61,6 @@ detail::any_awaiter as_completed(Range&&, Consume&&) {
         "as_completed(awaitables, consume) needs a function that takes the result of one, and returns "
         "nothing, a bool, or an awaitable of these");
   }
-  return {};
+  return detail::any_awaiter{};
 }
 }  // namespace coracle

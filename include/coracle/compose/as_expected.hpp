@@ -69,10 +69,10 @@ auto as_expected(Work&& work) {
 }
 template <class T>
   requires(!detail::work<T>)
-detail::any_awaiter as_expected(T&&) {
+auto as_expected(T&&) {
   static_assert(detail::is_work<T>,
                 "as_expected needs an awaitable: a call that returns a task, or std::move of a task that has "
                 "a name; or a function that returns one");
-  return {};
+  return detail::any_awaiter{};
 }
 }  // namespace coracle

@@ -153,27 +153,27 @@ auto throwing(Work&& work) {
 }
 template <class T>
   requires(!detail::work<T>)
-detail::any_awaiter as_outcome(T&&) {
+auto as_outcome(T&&) {
   static_assert(
       detail::is_work<T>,
       "as_outcome needs an awaitable: a call that returns a task, or std::move of a task that has a "
       "name; or a function that returns one");
-  return {};
+  return detail::any_awaiter{};
 }
 template <class T>
   requires(!detail::work<T>)
-detail::any_awaiter as_optional(T&&) {
+auto as_optional(T&&) {
   static_assert(detail::is_work<T>,
                 "as_optional needs an awaitable: a call that returns a task, or std::move of a task that has "
                 "a name; or a function that returns one");
-  return {};
+  return detail::any_awaiter{};
 }
 template <class T>
   requires(!detail::work<T>)
-detail::any_awaiter throwing(T&&) {
+auto throwing(T&&) {
   static_assert(detail::is_work<T>,
                 "throwing needs an awaitable: a call that returns a task, or std::move of a task that has a "
                 "name; or a function that returns one");
-  return {};
+  return detail::any_awaiter{};
 }
 }  // namespace coracle

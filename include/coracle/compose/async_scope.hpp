@@ -91,7 +91,7 @@ class async_scope {
   template <class... Ts>
   void spawn(Ts&&...) {
     static_assert(
-        sizeof...(Ts) == ~std::size_t{0},
+        detail::never<Ts...>,
         "spawn needs an awaitable that can be moved in: a call that returns a task, or std::move of a task "
         "that has a name; or a function that returns one, with its arguments: std::ref(x) for a parameter "
         "that is an lvalue reference; aligned to 16 bytes at most; before it, if need be, a scheduler");
@@ -117,13 +117,13 @@ class async_scope {
         invoke(static_cast<F&&>(f), static_cast<First&&>(first), static_cast<Rest&&>(rest)...));
   }
   template <class... Ts>
-  detail::any_awaiter::anything spawn_future(Ts&&...) {
+  auto spawn_future(Ts&&...) {
     static_assert(
-        sizeof...(Ts) == ~std::size_t{0},
+        detail::never<Ts...>,
         "spawn_future needs an awaitable that can be moved in: a call that returns a task, or "
         "std::move of a task that has a name; or a function that returns one, with its arguments; it and its "
         "result aligned to 16 bytes at most");
-    return {};
+    return detail::any_awaiter::anything{};
   }
 
 #if CORACLE_CHECKS_CAPTURES()

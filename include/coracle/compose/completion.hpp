@@ -51,7 +51,8 @@ class callback_meeting : waiter, protected stop_registration {
   callback_meeting& operator=(const callback_meeting&) = delete;
   ~callback_meeting() {
     CORACLE_REQUIRE(!began_ || has(state_.load(memory_order_relaxed), is_completed),
-                    "a coroutine was destroyed while it waits for an operation of from_callback");
+                    "a coroutine was destroyed while it waits for an operation of from_callback: let that "
+                    "complete first");
   }
 
   void refuse(stop_reason why) noexcept {

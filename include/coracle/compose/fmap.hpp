@@ -106,11 +106,11 @@ template <class T, class Function>
 inline constexpr bool is_mapped_by =
     mapped_by<T, Function>;  // keeps the compiler from explaining why the concept fails
 template <class T, class Function>
-any_awaiter operator|(T&&, const fmap_transform<Function>&) {
+auto operator|(T&&, const fmap_transform<Function>&) {
   static_assert(is_mapped_by<T, Function>,
                 "| fmap(function) needs an awaitable on its left: co_await (work() | fmap(function)), with "
                 "these parentheses, or std::move of a task that has a name");
-  return {};
+  return any_awaiter{};
 }
 }  // namespace detail
 

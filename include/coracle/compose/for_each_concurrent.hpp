@@ -32,7 +32,7 @@ auto for_each_concurrent(Range&& range, std::size_t limit, Function&& function) 
       static_cast<Range&&>(range), limit, static_cast<Function&&>(function), [](auto&&...) noexcept {});
 }
 template <class Range, class Function>
-detail::any_awaiter for_each_concurrent(Range&&, std::size_t, Function&&) {
+auto for_each_concurrent(Range&&, std::size_t, Function&&) {
   if constexpr (!detail::plain_range<Range>) {
     static_assert(
         !sizeof(std::decay_t<Range>*),
@@ -44,6 +44,6 @@ detail::any_awaiter for_each_concurrent(Range&&, std::size_t, Function&&) {
         "for_each_concurrent(range, limit, function) needs a function that takes an element of the range and "
         "returns an awaitable, such as a task");
   }
-  return {};
+  return detail::any_awaiter{};
 }
 }  // namespace coracle

@@ -38,11 +38,11 @@ detail::fork_join_operation<Ts...> fork_join(task<Ts>&&... each) noexcept {
   return detail::fork_join_operation<Ts...>{std::move(each)...};
 }
 template <class... Others>
-detail::any_awaiter fork_join(Others&&...) {
+auto fork_join(Others&&...) {
   static_assert(
       (std::is_void_v<Others> || ...),
       "fork_join takes over tasks: pass the calls that return them, or std::move of those that have a "
       "name; when_all awaits anything else");
-  return {};
+  return detail::any_awaiter{};
 }
 }  // namespace coracle

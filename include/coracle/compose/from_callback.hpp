@@ -110,10 +110,10 @@ auto from_callback(Initiate&& initiate, Cancel&& cancel = {}) {
       static_cast<Initiate&&>(initiate), static_cast<Cancel&&>(cancel)};
 }
 template <class T = void, class Initiate, class Cancel = detail::cannot_cancel>
-detail::any_awaiter from_callback(Initiate&&, Cancel&& = {}) {
+auto from_callback(Initiate&&, Cancel&& = {}) {
   static_assert(detail::initiates<T, Initiate>,
                 "from_callback<T>(initiate, cancel) needs a function that takes a coracle::completion<T>: "
                 "[&](auto done) { start(std::move(done)); }");
-  return {};
+  return detail::any_awaiter{};
 }
 }  // namespace coracle

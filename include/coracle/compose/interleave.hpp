@@ -71,6 +71,13 @@ class lookup_turn {
   [[no_unique_address]] next_lookup next_;
 };
 
+template <class T>
+struct waits_in_lookup {
+  static_assert(!sizeof(T*),
+                "a lookup awaits nothing but coracle::prefetch(): what waits longer than for memory belongs "
+                "in a task");
+};
+
 class lookup_promise : public recycled_frames {
   struct unlink {
     constexpr unlink() noexcept {}
@@ -97,10 +104,7 @@ class lookup_promise : public recycled_frames {
   CORACLE_ALWAYS_INLINE()
   lookup_turn<T> await_transform(prefetch<T> wanted) const noexcept;
   template <class T>
-  any_awaiter await_transform(T&&) const noexcept {
-    static_assert(sizeof(T) == 0,
-                  "a lookup awaits nothing but coracle::prefetch(): what waits longer than for memory "
-                  "belongs in a task");
+  refused_await<waits_in_lookup<std::remove_cvref_t<T>>> await_transform(T&&) const noexcept {
     return {};
   }
 
@@ -306,7 +310,7 @@ void interleave(Range&& elements, Function make) {
 }
 template <class... Ts>
 void interleave(Ts&&...) {
-  static_assert(sizeof...(Ts) == ~std::size_t{0},
+  static_assert(detail::never<Ts...>,
                 "interleave needs a group size (or none), a range whose elements stay where they are, and a "
                 "function that takes the lookup_elements and returns a coracle::interleaved");
 }

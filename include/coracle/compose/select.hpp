@@ -30,12 +30,12 @@ auto select(Branches&&... each) {
   return when_any(static_cast<Branches&&>(each)...);
 }
 template <class... Ts>
-detail::any_awaiter select(Ts&&...) {
+auto select(Ts&&...) {
   static_assert(
       sizeof...(Ts) == 0 || (detail::is_work<Ts> && ...),
       "select needs awaitables: operations such as channel.recv(), calls that return tasks, or std::move of "
       "tasks that have a name, or functions that return them");
   static_assert(sizeof...(Ts) != 0, "select() of nothing: pass at least one awaitable");
-  return {};
+  return detail::any_awaiter{};
 }
 }  // namespace coracle

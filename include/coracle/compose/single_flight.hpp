@@ -47,7 +47,9 @@ class single_flight {
   single_flight(const single_flight&) = delete;
   single_flight& operator=(const single_flight&) = delete;
   /// Requires: no call is running.
-  ~single_flight() { CORACLE_REQUIRE(flying_ == 0, "a single_flight was destroyed while calls of it run"); }
+  ~single_flight() {
+    CORACLE_REQUIRE(flying_ == 0, "a single_flight was destroyed while calls of it run: join them first");
+  }
 
   /// Awaitable of the result of `work()`, which returns an awaitable of `T`, or of the result of a call in
   /// progress.
@@ -58,11 +60,11 @@ class single_flight {
     return board(std::move(key), std::decay_t<Work>(static_cast<Work&&>(work)));
   }
   template <class Work>
-  detail::any_awaiter run(Key, Work&&) {
+  auto run(Key, Work&&) {
     static_assert(!sizeof(std::decay_t<Work>*),
                   "single_flight::run(key, work) needs a function, which returns an awaitable of the result: "
                   "[url] { return fetch(url); }; only that of the first caller is called");
-    return {};
+    return detail::any_awaiter{};
   }
 
  private:

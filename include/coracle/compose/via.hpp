@@ -125,37 +125,25 @@ template <hop Kind, class Scheduler>
 class [[nodiscard("write value | schedule_on(place), or | resume_on(place), or | via(place)")]]
 hop_transform {
  public:
+  static constexpr hop kind = Kind;
   explicit hop_transform(Scheduler&& given) : place(static_cast<Scheduler&&>(given)) {}
   Scheduler place;
 };
 
 // The functions are called unqualified, so that argument-dependent lookup finds those that other types
 // provide.
-template <hop Kind, class Scheduler, class T>
+template <class T, class Hop>
+  requires std::is_same_v<const hop, decltype(std::remove_cvref_t<Hop>::kind)>
 CORACLE_CORO_WRAPPER()
-auto hopping(Scheduler&& place, T&& value) {
-  if constexpr (Kind == hop::schedule_on) {
-    return schedule_on(static_cast<T&&>(value), static_cast<Scheduler&&>(place));
-  } else if constexpr (Kind == hop::resume_on) {
-    return resume_on(static_cast<T&&>(value), static_cast<Scheduler&&>(place));
+auto operator|(T&& value, Hop&& to) {
+  constexpr hop kind = std::remove_cvref_t<Hop>::kind;
+  if constexpr (kind == hop::schedule_on) {
+    return schedule_on(static_cast<T&&>(value), static_cast<Hop&&>(to).place);
+  } else if constexpr (kind == hop::resume_on) {
+    return resume_on(static_cast<T&&>(value), static_cast<Hop&&>(to).place);
   } else {
-    return via(static_cast<T&&>(value), static_cast<Scheduler&&>(place));
+    return via(static_cast<T&&>(value), static_cast<Hop&&>(to).place);
   }
-}
-template <class T, hop Kind, class Scheduler>
-CORACLE_CORO_WRAPPER()
-auto operator|(T&& value, hop_transform<Kind, Scheduler>&& to) {
-  return hopping<Kind>(static_cast<Scheduler&&>(to.place), static_cast<T&&>(value));
-}
-template <class T, hop Kind, class Scheduler>
-CORACLE_CORO_WRAPPER()
-auto operator|(T&& value, hop_transform<Kind, Scheduler>& to) {
-  return hopping<Kind>(to.place, static_cast<T&&>(value));
-}
-template <class T, hop Kind, class Scheduler>
-CORACLE_CORO_WRAPPER()
-auto operator|(T&& value, const hop_transform<Kind, Scheduler>& to) {
-  return hopping<Kind>(to.place, static_cast<T&&>(value));
 }
 }  // namespace detail
 
@@ -221,24 +209,24 @@ async_generator<T> resume_on(async_generator<T> source, Scheduler& place) {
 }
 
 template <class... Ts>
-detail::any_awaiter schedule_on(Ts&&...) {
-  static_assert(sizeof...(Ts) == ~std::size_t{0},
+auto schedule_on(Ts&&...) {
+  static_assert(detail::never<Ts...>,
                 "schedule_on needs an awaitable and then a scheduler, which has a schedule() to await: "
                 "schedule_on(work(), pool)");
-  return {};
+  return detail::any_awaiter{};
 }
 template <class... Ts>
-detail::any_awaiter resume_on(Ts&&...) {
-  static_assert(sizeof...(Ts) == ~std::size_t{0},
+auto resume_on(Ts&&...) {
+  static_assert(detail::never<Ts...>,
                 "resume_on needs an awaitable and then a scheduler, which has a schedule() to await: "
                 "resume_on(work(), pool)");
-  return {};
+  return detail::any_awaiter{};
 }
 template <class... Ts>
-detail::any_awaiter via(Ts&&...) {
+auto via(Ts&&...) {
   static_assert(
-      sizeof...(Ts) == ~std::size_t{0},
+      detail::never<Ts...>,
       "via needs an awaitable and then a scheduler, which has a schedule() to await: via(work(), pool)");
-  return {};
+  return detail::any_awaiter{};
 }
 }  // namespace coracle

@@ -90,13 +90,13 @@ auto when_all(Range&& range) {
   return detail::when_all_operation<decltype(children)>{std::in_place, std::move(children)};
 }
 template <class... Ts>
-detail::any_awaiter when_all(Ts&&...) {
+auto when_all(Ts&&...) {
   static_assert(
       sizeof...(Ts) == 0 || (detail::is_work<Ts> && ...),
       "when_all needs awaitables, or one range of them: calls that return tasks, or std::move of tasks "
       "that have a name, or functions that return them");
   static_assert(sizeof...(Ts) != 0, "when_all() of nothing: pass at least one awaitable");
-  return {};
+  return detail::any_awaiter{};
 }
 
 /// As when_all, but returns an outcome for each child, in a tuple or a vector, and a failure does not stop
@@ -120,12 +120,12 @@ auto when_all_ready(Range&& range) {
   return detail::when_all_ready_operation<decltype(children)>{std::in_place, std::move(children)};
 }
 template <class... Ts>
-detail::any_awaiter when_all_ready(Ts&&...) {
+auto when_all_ready(Ts&&...) {
   static_assert(
       sizeof...(Ts) == 0 || (detail::is_work<Ts> && ...),
       "when_all_ready needs awaitables, or one range of them: calls that return tasks, or std::move of "
       "tasks that have a name, or functions that return them");
   static_assert(sizeof...(Ts) != 0, "when_all_ready() of nothing: pass at least one awaitable");
-  return {};
+  return detail::any_awaiter{};
 }
 }  // namespace coracle

@@ -129,13 +129,13 @@ auto when_any(Range&& range) {
   return detail::make_race_of_range<detail::siblings::rule::any>(static_cast<Range&&>(range));
 }
 template <class... Ts>
-detail::any_awaiter when_any(Ts&&...) {
+auto when_any(Ts&&...) {
   static_assert(
       sizeof...(Ts) == 0 || (detail::is_work<Ts> && ...),
       "when_any needs awaitables, or one range of them: calls that return tasks, or std::move of tasks "
       "that have a name, or functions that return them");
   static_assert(sizeof...(Ts) != 0, "when_any() of nothing: pass at least one awaitable");
-  return {};
+  return detail::any_awaiter{};
 }
 
 /// As when_any, but an error leaves the race, too: the first child that returns a value wins, and the errors
@@ -161,12 +161,12 @@ auto when_any_succeeds(Range&& range) {
   return detail::make_race_of_range<detail::siblings::rule::success>(static_cast<Range&&>(range));
 }
 template <class... Ts>
-detail::any_awaiter when_any_succeeds(Ts&&...) {
+auto when_any_succeeds(Ts&&...) {
   static_assert(
       sizeof...(Ts) == 0 || (detail::is_work<Ts> && ...),
       "when_any_succeeds needs awaitables, or one range of them: calls that return tasks, or std::move of "
       "tasks that have a name, or functions that return them");
   static_assert(sizeof...(Ts) != 0, "when_any_succeeds() of nothing: pass at least one awaitable");
-  return {};
+  return detail::any_awaiter{};
 }
 }  // namespace coracle

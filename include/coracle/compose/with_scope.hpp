@@ -81,12 +81,12 @@ auto with_scope(Body&& body, Args&&... args) {
                              static_cast<Args&&>(args)...);
 }
 template <class... Ts>
-detail::any_awaiter with_scope(Ts&&...) {
+auto with_scope(Ts&&...) {
   static_assert(
-      sizeof...(Ts) == ~std::size_t{0},
+      detail::never<Ts...>,
       "with_scope needs, perhaps after a scope_policy, a function that takes an async_scope& and "
       "returns a task: [&](coracle::async_scope& scope) -> coracle::task<> { ... }; what else it takes "
       "follows it");
-  return {};
+  return detail::any_awaiter{};
 }
 }  // namespace coracle

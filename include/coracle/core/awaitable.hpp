@@ -94,9 +94,40 @@ concept awaitable_of =
                                             : std::is_convertible_v<await_result_t<T>, Result>);
 
 namespace detail {
+/// False, for the static_assert of a template that no program may use.
+template <class...>
+inline constexpr bool never = false;
+
+/// Replaces an awaiter in an ill-formed program, so that the only error is the static_assert. What returns it
+/// has a deduced return type: the compiler then reports the static_assert before what uses the result.
+struct any_awaiter {
+  struct anything {
+    template <class T>
+    operator T() const noexcept;
+  };
+  bool await_ready() const noexcept;
+  void await_suspend(std::coroutine_handle<>) const noexcept;
+  anything await_resume() const noexcept;
+};
+
+/// Returned by an await_transform for what it refuses. `Reason` is a class whose static_assert fails; only a
+/// co_await makes the compiler look at it, so awaitable_in can be asked.
+template <class Reason>
+struct refused_await : any_awaiter {
+  auto await_ready() const noexcept {
+    static_cast<void>(sizeof(Reason));
+    return false;
+  }
+};
+template <class T>
+inline constexpr bool is_refused = false;
+template <class Reason>
+inline constexpr bool is_refused<refused_await<Reason>> = true;
+
 template <class T, class Promise>
-concept transformed_by =
-    requires(Promise& promise, T&& value) { promise.await_transform(static_cast<T&&>(value)); };
+concept transformed_by = requires(Promise& promise, T&& value) {
+  requires !is_refused<decltype(promise.await_transform(static_cast<T&&>(value)))>;
+};
 
 struct second_await_transform {
   void await_transform();
@@ -128,17 +159,6 @@ concept scheduler = requires(S& s) {
 };
 
 namespace detail {
-/// Replaces an awaiter in an ill-formed program, so that the only error is the static_assert.
-struct any_awaiter {
-  struct anything {
-    template <class T>
-    operator T() const noexcept;
-  };
-  bool await_ready() const noexcept;
-  void await_suspend(std::coroutine_handle<>) const noexcept;
-  anything await_resume() const noexcept;
-};
-
 /// For a static_assert, where the compiler would otherwise explain why the concept does not hold.
 template <class T>
 inline constexpr bool is_awaitable = awaitable<T>;

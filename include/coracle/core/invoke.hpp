@@ -106,13 +106,13 @@ struct invoke_function {
                                                               static_cast<Args&&>(args)...};
   }
   template <class... Ts>
-  any_awaiter operator()(Ts&&...) const {
+  auto operator()(Ts&&...) const {
     static_assert(
-        sizeof...(Ts) == ~std::size_t{0},
+        never<Ts...>,
         "invoke(f, args...) needs a function that returns an awaitable, such as a task, when it is called "
         "with copies of the arguments: std::ref(x) for a parameter that is an lvalue reference, std::move(x) "
         "for what cannot be copied");
-    return {};
+    return any_awaiter{};
   }
 };
 }  // namespace detail

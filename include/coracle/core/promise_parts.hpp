@@ -8,6 +8,29 @@
 #include <type_traits>
 
 namespace coracle {
+namespace detail {
+template <class T>
+struct not_awaitable_here {
+  static_assert(!is_awaitable<std::remove_cvref_t<T>>,
+                "this object can be awaited only once: write co_await std::move(object), or await the call "
+                "that makes it");
+  static_assert(is_awaitable<std::remove_cvref_t<T>>,
+                "co_await needs an awaitable: an object with await_ready, await_suspend and await_resume, or "
+                "with an operator co_await that returns one");
+};
+template <class T>
+struct nothing_is_awaited {
+  static_assert(!sizeof(T*),
+                "this coroutine cannot co_await: it produces its values for a caller that does not wait; "
+                "await before calling it, or use an async generator");
+};
+template <class T>
+struct not_named_in_promise {
+  static_assert(!sizeof(T*),
+                "this coroutine awaits only the types that its promise names in awaits_only<...>");
+};
+}  // namespace detail
+
 /// A promise type is composed of one part of each kind, as base classes; only `get_return_object` remains to
 /// be written. A part without state takes no space, and none costs an instruction that the coroutine does not
 /// need.
@@ -89,16 +112,7 @@ struct awaits_anything {
     return detail::awaited<T>(static_cast<T&&>(value));
   }
   template <class T>
-  detail::any_awaiter await_transform(T&&) const noexcept {
-    if constexpr (awaitable<std::remove_cvref_t<T>>) {
-      static_assert(!detail::is_awaitable<std::remove_cvref_t<T>>,
-                    "this object can be awaited only once: write co_await std::move(object), or await the "
-                    "call that makes it");
-    } else {
-      static_assert(detail::is_awaitable<T>,
-                    "co_await needs an awaitable: an object with await_ready, await_suspend and "
-                    "await_resume, or with an operator co_await that returns one");
-    }
+  detail::refused_await<detail::not_awaitable_here<T>> await_transform(T&&) const noexcept {
     return {};
   }
 };
@@ -106,10 +120,8 @@ struct awaits_anything {
 /// Refuses every `co_await`, as a generator must.
 struct awaits_nothing {
   template <class T>
-  detail::any_awaiter await_transform(T&&) const noexcept {
-    static_assert(!sizeof(T*),
-                  "this coroutine cannot co_await: it produces its values for a caller that does not wait; "
-                  "await before calling it, or use an async generator");
+  detail::refused_await<detail::nothing_is_awaited<std::remove_cvref_t<T>>> await_transform(
+      T&&) const noexcept {
     return {};
   }
 };
@@ -123,9 +135,8 @@ struct awaits_only {
     return detail::awaited<T>(static_cast<T&&>(value));
   }
   template <class T>
-  detail::any_awaiter await_transform(T&&) const noexcept {
-    static_assert(!sizeof(T*),
-                  "this coroutine awaits only the types that its promise names in awaits_only<...>");
+  detail::refused_await<detail::not_named_in_promise<std::remove_cvref_t<T>>> await_transform(
+      T&&) const noexcept {
     return {};
   }
 };

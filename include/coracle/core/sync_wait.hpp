@@ -75,10 +75,10 @@ detail::kept_result_t<Awaitable> sync_wait(Awaitable&& value) {
   return a.await_resume();
 }
 template <class T>
-detail::any_awaiter::anything sync_wait(T&&) {
+auto sync_wait(T&&) {
   static_assert(
       detail::is_awaitable<T>,
       "sync_wait needs an awaitable: a call that returns a task, or std::move of a task that has a name");
-  return {};
+  return detail::any_awaiter::anything{};
 }
 }  // namespace coracle

@@ -107,12 +107,12 @@ auto with_value(Work&& child, const task_local<T>& local, std::type_identity_t<T
 
 namespace detail {
 template <class T>
-any_awaiter not_in_environment() noexcept {
+auto not_in_environment() noexcept {
   static_assert(is_work<T>,
                 "this needs an awaitable: a call that returns a task, or std::move of a task that has "
                 "a name; or a function that returns one");
   static_assert(!is_work<T>, "work is stopped by a stop_token: that of a stop_source is source.get_token()");
-  return {};
+  return any_awaiter{};
 }
 }  // namespace detail
 template <class T, class Token>

@@ -172,10 +172,10 @@ blocking_operation<std::decay_t<Function>> blocking(Function&& function) {
   return {default_blocking_pool(), static_cast<Function&&>(function)};
 }
 template <class... Ts>
-detail::any_awaiter blocking(Ts&&...) {
-  static_assert(sizeof...(Ts) == ~std::size_t{0},
+auto blocking(Ts&&...) {
+  static_assert(detail::never<Ts...>,
                 "blocking needs a function that can be called without arguments, or with a stop_token: "
                 "blocking([&] { return read(file); })");
-  return {};
+  return detail::any_awaiter{};
 }
 }  // namespace coracle

@@ -148,11 +148,11 @@ task<> parallel_for(static_thread_pool& pool, First first, Last last, Function&&
       detail::body_of_indices<index, std::decay_t<Function>>{begin, static_cast<Function&&>(function)});
 }
 template <class... Ts>
-detail::any_awaiter parallel_for(Ts&&...) {
-  static_assert(sizeof...(Ts) == ~std::size_t{0},
+auto parallel_for(Ts&&...) {
+  static_assert(detail::never<Ts...>,
                 "parallel_for needs a static_thread_pool, then a range with random access or two integers, "
                 "and a function that "
                 "takes an element and returns nothing to await: for_each_concurrent takes one that does");
-  return {};
+  return detail::any_awaiter{};
 }
 }  // namespace coracle

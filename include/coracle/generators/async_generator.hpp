@@ -163,14 +163,14 @@ class [[nodiscard("an async_generator does nothing until an element is awaited")
   iterator end() const noexcept { return iterator{}; }
 
   template <class Self = async_generator>
-  detail::any_awaiter next() && {
+  auto next() && {
     static_assert(!sizeof(Self*), "give the async_generator a name: its elements end with it");
-    return {};
+    return detail::any_awaiter{};
   }
   template <class Self = async_generator>
-  detail::any_awaiter begin() && {
+  auto begin() && {
     static_assert(!sizeof(Self*), "give the async_generator a name: its elements end with it");
-    return {};
+    return detail::any_awaiter{};
   }
 
  private:
@@ -191,7 +191,8 @@ class async_generator<T>::iterator {
 
   reference operator*() const noexcept { return static_cast<reference>(*operator->()); }
   pointer operator->() const noexcept {
-    CORACLE_CHECK(element(), "the end of an async_generator was dereferenced");
+    CORACLE_CHECK(element(),
+                  "the end of an async_generator was dereferenced: compare the iterator with end() first");
     return element();
   }
   /// Awaitable of this iterator, advanced to the next element or the end; at the end it stays there.

@@ -117,12 +117,14 @@ class generator<Ref, Val, Allocator>::iterator {
   CORACLE_ALWAYS_INLINE()
   reference operator*() const
       noexcept(std::is_reference_v<reference> || std::is_nothrow_copy_constructible_v<reference>) {
-    CORACLE_CHECK(at_element(), "the end of a generator was dereferenced");
+    CORACLE_CHECK(at_element(),
+                  "the end of a generator was dereferenced: compare the iterator with end() first");
     return static_cast<reference>(*root_.promise().shown());
   }
   /// Requires: not at the end.
   CORACLE_ALWAYS_INLINE() iterator& operator++() {
-    CORACLE_CHECK(at_element(), "an iterator at the end of a generator was incremented");
+    CORACLE_CHECK(at_element(),
+                  "an iterator at the end of a generator was incremented: compare it with end() first");
     state::advance(root_);
     return *this;
   }

@@ -132,12 +132,14 @@ class recursive_generator<T>::iterator {
     return static_cast<reference>(*operator->());
   }
   CORACLE_ALWAYS_INLINE() pointer operator->() const noexcept {
-    CORACLE_CHECK(address_unless_ended(), "the end of a generator was dereferenced");
+    CORACLE_CHECK(address_unless_ended(),
+                  "the end of a generator was dereferenced: compare the iterator with end() first");
     return root_.promise().shown();
   }
   /// Requires: not at the end.
   CORACLE_ALWAYS_INLINE() iterator& operator++() {
-    CORACLE_CHECK(root_.address() && !root_.done(), "an iterator at the end of a generator was incremented");
+    CORACLE_CHECK(root_.address() && !root_.done(),
+                  "an iterator at the end of a generator was incremented: compare it with end() first");
     state::advance(root_);
     return *this;
   }

@@ -109,11 +109,11 @@ detail::io_result_operation<Operation> as_io_result(Operation operation) {
 }
 template <class T>
   requires(!detail::one_io_operation<std::remove_cvref_t<T>>)
-detail::any_awaiter as_io_result(T&&) {
+auto as_io_result(T&&) {
   static_assert(
       !sizeof(std::remove_cvref_t<T>*),
       "as_io_result needs one operation of a socket, a file, a path, a process or a signal_set, such "
       "as `client.recv(buffer)`; for a task use as_outcome");
-  return {};
+  return detail::any_awaiter{};
 }
 }  // namespace coracle

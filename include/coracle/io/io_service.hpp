@@ -111,11 +111,11 @@ class io_service final : public executor {
   template <awaitable Awaitable>
   detail::kept_result_t<Awaitable> run(Awaitable&& value);
   template <class T>
-  detail::any_awaiter::anything run(T&&) {
+  auto run(T&&) {
     static_assert(detail::is_awaitable<T>,
                   "io_service::run needs an awaitable: a call that returns a task, or std::move of a task "
                   "that has a name");
-    return {};
+    return detail::any_awaiter::anything{};
   }
 
   /// Processes events, and waits for more, until stop() is called. Returns their number. This and the next

@@ -27,8 +27,9 @@ class async_auto_reset_event {
   async_auto_reset_event& operator=(const async_auto_reset_event&) = delete;
   /// Requires: no coroutine is waiting.
   ~async_auto_reset_event() {
-    CORACLE_REQUIRE(!state_.is_waited_for(),
-                    "an async_auto_reset_event was destroyed while coroutines wait for it");
+    CORACLE_REQUIRE(
+        !state_.is_waited_for(),
+        "an async_auto_reset_event was destroyed while coroutines wait for it: stop and join them first");
   }
 
   /// Wakes one waiter or, if there is none, lets the next await pass. No effect if it is set already.

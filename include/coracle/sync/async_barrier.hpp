@@ -139,7 +139,8 @@ class async_barrier {
   async_barrier& operator=(const async_barrier&) = delete;
   /// Requires: no coroutine is waiting.
   ~async_barrier() {
-    CORACLE_REQUIRE(state_.is_idle(), "an async_barrier was destroyed while coroutines wait at it");
+    CORACLE_REQUIRE(state_.is_idle(),
+                    "an async_barrier was destroyed while coroutines wait at it: stop and join them first");
   }
 
   [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept {

@@ -35,8 +35,9 @@ class async_condition_variable {
   async_condition_variable& operator=(const async_condition_variable&) = delete;
   /// Requires: no coroutine is waiting.
   ~async_condition_variable() {
-    CORACLE_REQUIRE(state_.load(detail::memory_order_relaxed) == nobody,
-                    "an async_condition_variable was destroyed while coroutines wait for it");
+    CORACLE_REQUIRE(
+        state_.load(detail::memory_order_relaxed) == nobody,
+        "an async_condition_variable was destroyed while coroutines wait for it: stop and join them first");
   }
 
   class wait_operation;

@@ -30,7 +30,7 @@ class async_latch {
   /// Requires: no coroutine is waiting.
   ~async_latch() {
     CORACLE_REQUIRE(!reached_zero_.is_waited_for(),
-                    "an async_latch was destroyed while coroutines wait for it");
+                    "an async_latch was destroyed while coroutines wait for it: stop and join them first");
   }
 
   /// Returns true if an await would not suspend.

@@ -28,8 +28,9 @@ class async_manual_reset_event {
   async_manual_reset_event& operator=(const async_manual_reset_event&) = delete;
   /// Requires: no coroutine is waiting.
   ~async_manual_reset_event() {
-    CORACLE_REQUIRE(!is_waited_for(),
-                    "an async_manual_reset_event was destroyed while coroutines wait for it");
+    CORACLE_REQUIRE(
+        !is_waited_for(),
+        "an async_manual_reset_event was destroyed while coroutines wait for it: stop and join them first");
   }
 
   [[nodiscard]] bool is_set() const noexcept { return state_.is_set(); }

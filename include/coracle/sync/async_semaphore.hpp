@@ -60,8 +60,9 @@ class async_semaphore : detail::contended_lock<async_semaphore> {
   }
   /// Requires: no coroutine is waiting.
   ~async_semaphore() {
-    CORACLE_REQUIRE((state_.load(detail::memory_order_relaxed) & (others_wait | one_comes)) == 0,
-                    "an async_semaphore was destroyed while coroutines wait for it");
+    CORACLE_REQUIRE(
+        (state_.load(detail::memory_order_relaxed) & (others_wait | one_comes)) == 0,
+        "an async_semaphore was destroyed while coroutines wait for it: stop and join them first");
   }
 
   /// Acquires a permit if one is free and not reserved for a waiter. If it returns true, the caller must

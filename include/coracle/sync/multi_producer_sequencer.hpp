@@ -56,9 +56,11 @@ class multi_producer_sequencer {
   /// Requires: no coroutine is waiting.
   ~multi_producer_sequencer() {
     CORACLE_REQUIRE(!waiters_.value.any(),
-                    "a multi_producer_sequencer was destroyed while coroutines wait for a number");
+                    "a multi_producer_sequencer was destroyed while coroutines wait for a number: stop and "
+                    "join them first");
     CORACLE_REQUIRE(claims_.value.waiting.load(detail::memory_order_relaxed) == 0,
-                    "a multi_producer_sequencer was destroyed while coroutines wait for a place");
+                    "a multi_producer_sequencer was destroyed while coroutines wait for a place: stop and "
+                    "join them first");
   }
 
   [[nodiscard]] std::size_t buffer_size() const noexcept { return mask_ + 1; }

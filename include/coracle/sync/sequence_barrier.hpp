@@ -233,7 +233,9 @@ class sequence_barrier {
   sequence_barrier& operator=(const sequence_barrier&) = delete;
   /// Requires: no coroutine is waiting.
   ~sequence_barrier() {
-    CORACLE_REQUIRE(!waiters_.value.any(), "a sequence_barrier was destroyed while coroutines wait for it");
+    CORACLE_REQUIRE(
+        !waiters_.value.any(),
+        "a sequence_barrier was destroyed while coroutines wait for it: stop and join them first");
   }
 
   /// Returns the last published number; it and all before it are published, and what was written before that

@@ -30,7 +30,8 @@ class single_consumer_async_auto_reset_event {
   /// Requires: no coroutine is waiting.
   ~single_consumer_async_auto_reset_event() {
     CORACLE_REQUIRE(!state_.is_waited_for(),
-                    "a single_consumer_async_auto_reset_event was destroyed while a coroutine waits for it");
+                    "a single_consumer_async_auto_reset_event was destroyed while a coroutine waits for it: "
+                    "stop and join it first");
   }
 
   /// Wakes the consumer or, if it is not waiting, lets its next await pass.
@@ -64,8 +65,9 @@ class [[nodiscard(
   friend stoppable_wait;
   bool try_now() const noexcept { return event_.state_.reset_if_set(); }
   bool enqueue() noexcept {
-    return event_.state_.enqueue(
-        node(), true, "two coroutines await a single_consumer_async_auto_reset_event at the same time");
+    return event_.state_.enqueue(node(), true,
+                                 "two coroutines await a single_consumer_async_auto_reset_event at the same "
+                                 "time: use an async_auto_reset_event");
   }
   bool withdraw() noexcept { return event_.state_.withdraw(node()); }
 

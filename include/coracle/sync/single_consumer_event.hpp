@@ -29,8 +29,9 @@ class single_consumer_event {
   single_consumer_event& operator=(const single_consumer_event&) = delete;
   /// Requires: no coroutine is waiting.
   ~single_consumer_event() {
-    CORACLE_REQUIRE(!state_.is_waited_for(),
-                    "a single_consumer_event was destroyed while a coroutine waits for it");
+    CORACLE_REQUIRE(
+        !state_.is_waited_for(),
+        "a single_consumer_event was destroyed while a coroutine waits for it: stop and join it first");
   }
 
   [[nodiscard]] bool is_set() const noexcept { return state_.is_set(); }
@@ -66,8 +67,9 @@ class [[nodiscard("an event does nothing until it is awaited")]] single_consumer
   friend stoppable_wait;
   bool try_now() const noexcept { return event_.is_set(); }
   bool enqueue() noexcept {
-    return event_.state_.enqueue(node(), false,
-                                 "two coroutines await a single_consumer_event at the same time");
+    return event_.state_.enqueue(
+        node(), false,
+        "two coroutines await a single_consumer_event at the same time: use an async_manual_reset_event");
   }
   bool withdraw() noexcept { return event_.state_.withdraw(node()); }
 

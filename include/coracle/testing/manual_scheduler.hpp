@@ -28,7 +28,8 @@ class manual_scheduler final : public executor {
   manual_scheduler& operator=(const manual_scheduler&) = delete;
   /// Requires: nothing is queued.
   ~manual_scheduler() {
-    CORACLE_REQUIRE(first_ == nullptr, "a manual_scheduler was destroyed with coroutines in its queue");
+    CORACLE_REQUIRE(first_ == nullptr,
+                    "a manual_scheduler was destroyed with coroutines in its queue: join them first");
   }
 
   /// Awaitable of nothing: continues here, when the test resumes it.

@@ -25,7 +25,10 @@ class virtual_clock final : public timer_service {
   virtual_clock(const virtual_clock&) = delete;
   virtual_clock& operator=(const virtual_clock&) = delete;
   /// Requires: no timer is armed.
-  ~virtual_clock() { CORACLE_REQUIRE(timers_.empty(), "a virtual clock was destroyed with timers armed"); }
+  ~virtual_clock() {
+    CORACLE_REQUIRE(timers_.empty(),
+                    "a virtual clock was destroyed with timers armed: join the coroutines that sleep first");
+  }
 
   [[nodiscard]] time_point now() noexcept override { return now_; }
   /// Returns true if no timer is armed.

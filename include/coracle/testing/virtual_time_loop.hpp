@@ -37,7 +37,8 @@ class virtual_time_loop final : public executor {
   /// Requires: nothing is queued, and no timer is armed.
   ~virtual_time_loop() {
     CORACLE_REQUIRE(queue_.empty() && clock_.empty(),
-                    "a virtual_time_loop was destroyed with coroutines in its queue or timers armed");
+                    "a virtual_time_loop was destroyed with coroutines in its queue or timers armed: join "
+                    "its coroutines first");
   }
 
   /// Awaits an awaitable from plain code: runs everything here until it has completed, and returns its

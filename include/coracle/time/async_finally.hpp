@@ -89,11 +89,11 @@ auto async_finally(Body&& body, Cleanup&& cleanup, std::chrono::duration<Rep, Pe
       static_cast<Body&&>(body), static_cast<Cleanup&&>(cleanup), detail::clock_duration(limit));
 }
 template <class Body, class Cleanup, class Limit>
-detail::any_awaiter async_finally(Body&&, Cleanup&&, Limit&&) {
+auto async_finally(Body&&, Cleanup&&, Limit&&) {
   static_assert(
       !sizeof(std::decay_t<Body>*),
       "async_finally(body, cleanup, limit) needs an awaitable, a function that returns an awaitable, such "
       "as a task, and a std::chrono::duration");
-  return {};
+  return detail::any_awaiter{};
 }
 }  // namespace coracle

@@ -148,11 +148,11 @@ auto hedge(std::chrono::duration<Rep, Period> delay, Attempt&& attempt, unsigned
                                                   static_cast<Attempt&&>(attempt), most);
 }
 template <class Delay, class Attempt>
-detail::any_awaiter hedge(const Delay&, Attempt&&, unsigned = 2) {
+auto hedge(const Delay&, Attempt&&, unsigned = 2) {
   static_assert(
       !sizeof(std::decay_t<Attempt>*),
       "hedge(delay, attempt, most) needs a std::chrono::duration and a function that returns an awaitable, "
       "such as a task");
-  return {};
+  return detail::any_awaiter{};
 }
 }  // namespace coracle

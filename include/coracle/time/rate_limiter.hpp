@@ -54,7 +54,8 @@ class rate_limiter {
   rate_limiter& operator=(const rate_limiter&) = delete;
   /// Requires: no coroutine is waiting.
   ~rate_limiter() {
-    CORACLE_REQUIRE(waiting_ == 0, "a rate_limiter was destroyed while coroutines wait for it");
+    CORACLE_REQUIRE(waiting_ == 0,
+                    "a rate_limiter was destroyed while coroutines wait for it: stop and join them first");
   }
 
   class acquire_operation;

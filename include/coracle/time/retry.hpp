@@ -109,18 +109,18 @@ auto retry(const retry_policy& policy, Attempt&& attempt, RetryIf&& retry_if = {
       policy, static_cast<Attempt&&>(attempt), static_cast<RetryIf&&>(retry_if));
 }
 template <class Attempt, class RetryIf = detail::any_error>
-detail::any_awaiter retry(const retry_policy&, Attempt&&, RetryIf&& = {}) {
+auto retry(const retry_policy&, Attempt&&, RetryIf&& = {}) {
   static_assert(
       !sizeof(std::decay_t<Attempt>*),
       "retry(policy, attempt, retry_if) needs a function that returns an awaitable, such as a task, and, if "
       "given, one that takes a std::exception_ptr and returns a bool");
-  return {};
+  return detail::any_awaiter{};
 }
 template <class Policy, class... Functions>
   requires(!std::is_convertible_v<Policy, retry_policy>)
-detail::any_awaiter retry(Policy&&, Functions&&...) {
+auto retry(Policy&&, Functions&&...) {
   static_assert(!sizeof(std::decay_t<Policy>*),
                 "retry(policy, attempt, retry_if) begins with a retry_policy: {.max_attempts = 3}");
-  return {};
+  return detail::any_awaiter{};
 }
 }  // namespace coracle

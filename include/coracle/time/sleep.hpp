@@ -95,9 +95,9 @@ template <class Rep, class Period>
   return detail::sleep{detail::clock_duration(delay)};
 }
 template <class T>
-detail::any_awaiter sleep_for(T&&) noexcept {
+auto sleep_for(T&&) noexcept {
   static_assert(!sizeof(std::decay_t<T>*), "sleep_for needs a duration, which has a unit, such as 10ms");
-  return {};
+  return detail::any_awaiter{};
 }
 /// Awaitable of nothing: suspends until `time`.
 [[nodiscard("a sleep does nothing until it is awaited")]] inline auto sleep_until(

@@ -132,14 +132,14 @@ auto timeout(Work&& child, std::chrono::duration<Rep, Period> from_now) {
 
 namespace detail {
 template <class T>
-any_awaiter not_limited() noexcept {
+auto not_limited() noexcept {
   static_assert(is_work<T>,
                 "a timeout needs an awaitable: a call that returns a task, or std::move of a task that has a "
                 "name; or a function that returns one");
   static_assert(!is_work<T>,
                 "a timeout is a duration with its unit, such as 100ms; a deadline is a time_point of "
                 "std::chrono::steady_clock");
-  return {};
+  return any_awaiter{};
 }
 }  // namespace detail
 template <class T, class Time = std::chrono::steady_clock::time_point>

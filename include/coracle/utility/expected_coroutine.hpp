@@ -64,6 +64,14 @@ template <class T, class E>
 using expected_returns =
     std::conditional_t<std::is_void_v<T>, returns_nothing_expected<E>, early_returns<expected<T, E>>>;
 
+template <class T>
+struct not_unwrapped {
+  static_assert(!expected_or_unexpected<T>,
+                "the error of the awaited expected does not convert to the error type of this coroutine");
+  static_assert(expected_or_unexpected<T>,
+                "a coroutine that returns expected can co_await only an expected or an unexpected");
+};
+
 /// A coroutine that returns coracle::expected (std::expected if available).
 ///
 ///     coracle::expected<int, parse_error> sum(std::string_view a, std::string_view b) {
@@ -85,14 +93,7 @@ struct expected_promise : early_result_promise<expected<T, E>, expected_returns<
     return expected_awaiter<Source>(static_cast<Source&&>(source));
   }
   template <class U>
-  any_awaiter await_transform(U&&) const noexcept {
-    if constexpr (expected_or_unexpected<U>) {
-      static_assert(!expected_or_unexpected<U>,
-                    "the error of the awaited expected does not convert to the error type of this coroutine");
-    } else {
-      static_assert(expected_or_unexpected<U>,
-                    "a coroutine that returns expected can co_await only an expected or an unexpected");
-    }
+  refused_await<not_unwrapped<U>> await_transform(U&&) const noexcept {
     return {};
   }
 };

@@ -32,6 +32,11 @@ class [[nodiscard]] optional_awaiter {
   Optional&& source_;
 };
 
+template <class T>
+struct not_an_optional {
+  static_assert(!sizeof(T*), "a coroutine that returns std::optional can co_await only a std::optional");
+};
+
 /// A coroutine that returns std::optional.
 ///
 ///     std::optional<int> sum(std::optional<int> a, std::optional<int> b) {
@@ -53,9 +58,7 @@ struct optional_promise : early_result_promise<std::optional<T>> {
     return optional_awaiter<Optional>(static_cast<Optional&&>(source));
   }
   template <class U>
-  any_awaiter await_transform(U&&) const noexcept {
-    static_assert(is_optional<std::remove_cvref_t<U>>,
-                  "a coroutine that returns std::optional can co_await only a std::optional");
+  refused_await<not_an_optional<std::remove_cvref_t<U>>> await_transform(U&&) const noexcept {
     return {};
   }
 };

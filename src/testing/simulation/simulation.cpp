@@ -36,8 +36,9 @@ simulation::simulation(std::uint64_t seed, const simulation_options& options, co
 
 simulation::~simulation() {
   for (call& each : calls_) clock_.remove(each);
-  CORACLE_REQUIRE(ready_.empty() && late_.empty() && clock_.empty(),
-                  "a simulation was destroyed with coroutines in its queue or timers armed");
+  CORACLE_REQUIRE(
+      ready_.empty() && late_.empty() && clock_.empty(),
+      "a simulation was destroyed with coroutines in its queue or timers armed: join its coroutines first");
 }
 
 void simulation::post(resumption& item) noexcept {

@@ -40,7 +40,7 @@ class basic_channel {
   basic_channel& operator=(const basic_channel&) = delete;
   ~basic_channel() {
     CORACLE_REQUIRE(receivers_.empty() && senders_.empty(),
-                    "a channel was destroyed while coroutines wait for it");
+                    "a channel was destroyed while coroutines wait for it: stop and join them first");
   }
 
   class send_operation;

@@ -23,7 +23,8 @@ class simulated_loop final : public executor {
   simulated_loop& operator=(const simulated_loop&) = delete;
   /// Requires: nothing is queued.
   ~simulated_loop() {
-    CORACLE_REQUIRE(queue_.empty(), "a simulated_loop was destroyed with coroutines in its queue");
+    CORACLE_REQUIRE(queue_.empty(),
+                    "a simulated_loop was destroyed with coroutines in its queue: join them first");
   }
 
   /// Awaitable of nothing: continues here, behind what is already queued.
