@@ -53,9 +53,13 @@ io_record& epoll_backend::attach(int fd, io_descriptor_kind kind) {
     descriptor.input.reset();
   }
   if (watched && !active->watch(EPOLL_CTL_ADD, fd, &descriptor, watched_to_read)) {
-    const int error = errno;
-    records_.give_back(descriptor);
-    throw std::system_error(error, std::system_category(), "epoll_ctl");
+    if (const int error = errno; error != EPERM) {
+      records_.give_back(descriptor);
+      throw std::system_error(error, std::system_category(), "epoll_ctl");
+    }
+    // A device without poll(2), such as /dev/null, or a directory.
+    descriptor.kind = io_descriptor_kind::file;
+    return descriptor;
   }
   if (watched) loop_.watched(true);
   return descriptor;

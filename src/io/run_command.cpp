@@ -4,8 +4,10 @@
 #include <coracle/io/io_result.hpp>
 #include <coracle/io/process.hpp>
 #include <coracle/io/run_command.hpp>
+#include <string>
 #include <string_view>
-#include <system_error>
+
+#include "system_error.hpp"
 
 namespace coracle {
 namespace {
@@ -19,7 +21,7 @@ task<> feed(stream_descriptor* to, std::string_view text) {
   }
   to->close();
 }
-task<std::string> collect(stream_descriptor* from, std::size_t most) {
+task<std::string> collect(stream_descriptor* from, std::size_t most, const std::string& program) {
   std::string all;
   std::size_t size = 0;
   while (from) {
@@ -29,7 +31,7 @@ task<std::string> collect(stream_descriptor* from, std::size_t most) {
     if (more == 0) break;
     size += more;
     if (size > most) {
-      throw std::system_error(EMSGSIZE, std::system_category(), "a program has written more than is allowed");
+      detail::throw_error(EMSGSIZE, program + " has written more than " + std::to_string(most) + " bytes");
     }
   }
   all.resize(size);
@@ -51,8 +53,9 @@ detail::library_task<command_result> detail::run_command_body(io_service& servic
   stream_descriptor* const to_feed = has_input ? &child.input() : nullptr;
   stream_descriptor* const from_output = has_output ? &child.output() : nullptr;
   stream_descriptor* const from_error = has_error ? &child.error() : nullptr;
-  auto [fed, output, error] =
-      co_await when_all(feed(to_feed, input), collect(from_output, most), collect(from_error, most));
+  const std::string& program = what.arguments().front();
+  auto [fed, output, error] = co_await when_all(feed(to_feed, input), collect(from_output, most, program),
+                                                collect(from_error, most, program));
   static_cast<void>(fed);
   const exit_status ended = co_await child.wait();
   command_result result{ended};

@@ -10,7 +10,9 @@
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/io/stream_descriptor.hpp>
 #include <coracle/net/socket.hpp>
+#include <coracle/net/unix_socket.hpp>
 #include <coracle/testing/simulation/simulated_host.hpp>
 #include <coracle/testing/simulation/simulation.hpp>
 #include <string>
@@ -331,6 +333,28 @@ TEST_CASE_TEMPLATE("socket: recv_until() that is stopped keeps what has come", P
     co_await ends.client.send_all("\nx", 2);
     CHECK(co_await ends.server.recv_until(text, "\n", 100) == 6);
   }());
+}
+
+TEST_CASE("socket: receiving from a stream into 0 bytes ends a checked program and says so" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  const std::string why =
+      " into 0 bytes, whose result would look like the end of the stream: pass a buffer that "
+      "has room\n";
+  CHECK(coracle_test::abort_message([] {
+          coracle::io_service io;
+          socket stream = socket::create_tcpv4(io);
+          io.run(stream.recv(nullptr, 0));
+        }) == "coracle: recv()" + why);
+  CHECK(coracle_test::abort_message([] {
+          coracle::io_service io;
+          auto ends = coracle::net::make_unix_pair(io);
+          io.run(ends.first.recv(nullptr, 0));
+        }) == "coracle: recv()" + why);
+  CHECK(coracle_test::abort_message([] {
+          coracle::io_service io;
+          auto ends = coracle::make_pipe(io);
+          io.run(ends.read_end.read_some(nullptr, 0));
+        }) == "coracle: read_some()" + why);
 }
 
 TEST_CASE("socket: whole transfers of datagrams end the program and say so") {

@@ -158,6 +158,30 @@ TEST_CASE("stream_descriptor: lines from a pipe, written by pieces") {
   CHECK(std::get<0>(results) == 10);
 }
 
+TEST_CASE("stream_descriptor: a device without poll(2) is read and written, and a directory is an error") {
+  io_service io;
+  const auto opened = [&](const char* path, int flags) {
+    return stream_descriptor{io, ::open(path, flags | O_CLOEXEC)};
+  };
+  const auto error_of = [&](auto work) {
+    try {
+      io.run(std::move(work));
+    } catch (const std::system_error& error) {
+      return error.code();
+    }
+    return std::error_code{};
+  };
+  std::string text(3, '?');
+  stream_descriptor null = opened("/dev/null", O_RDWR);
+  CHECK(io.run(null.read_some(bytes_of(text))) == 0);
+  CHECK(io.run(null.write_some("text", 4)) == 4);
+  io.run(coracle::when_all(null.wait_readable(), null.wait_writable()));
+  CHECK(io.run(opened("/dev/zero", O_RDONLY).read_some(bytes_of(text))) == 3);
+  CHECK(text == std::string(3, '\0'));
+  CHECK(error_of(opened("/dev/full", O_WRONLY).write_some("text", 4)) == std::errc::no_space_on_device);
+  CHECK(error_of(opened("/dev", O_RDONLY).read_some(bytes_of(text))) == std::errc::is_a_directory);
+}
+
 TEST_CASE("stream_descriptor: errors are of the call, and what is no descriptor is refused") {
   io_service io;
   CHECK_THROWS_AS((stream_descriptor{io, -1}), std::system_error);

@@ -89,6 +89,10 @@ class stream_descriptor {
   /// pipe have closed it. `token` replaces the inherited stop token, here and below. Requires: `to` is not
   /// empty.
   stream_read_operation read_some(std::span<std::byte> to, stop_token token = {}) noexcept {
+    CORACLE_CHECK(
+        !to.empty(),
+        "read_some() into 0 bytes, whose result would look like the end of the stream: pass a buffer "
+        "that has room");
     return {descriptor_, to, how_, std::move(token)};
   }
   stream_read_operation read_some(void* buffer, byte_count size, stop_token token = {}) noexcept {

@@ -110,6 +110,9 @@ class socket {
   /// of the stream. UDP: one datagram, which may be empty; if it is longer than `size`, it is dropped, and
   /// the error is std::errc::message_size. Requires, for TCP: size != 0.
   socket_recv_operation recv(void* buffer, byte_count size, stop_token token = {}) noexcept {
+    CORACLE_CHECK(size != 0 || !is_stream_,
+                  "recv() into 0 bytes, whose result would look like the end of the stream: pass a buffer "
+                  "that has room");
     return {descriptor_, buffer, size, receive_flags(), std::move(token)};
   }
   socket_recv_operation recv(std::span<std::byte> to, stop_token token = {}) noexcept {

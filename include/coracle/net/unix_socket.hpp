@@ -108,10 +108,13 @@ class unix_socket {
   /// std::errc::message_size. A seqpacket also returns 0 at its end. Requires, for a stream: `to` is not
   /// empty.
   socket_recv_operation recv(void* buffer, byte_count size, stop_token token = {}) noexcept {
+    CORACLE_CHECK(size != 0 || kind_ != unix_kind::stream,
+                  "recv() into 0 bytes, whose result would look like the end of the stream: pass a buffer "
+                  "that has room");
     return {descriptor_, buffer, size, receive_flags(), std::move(token)};
   }
   socket_recv_operation recv(std::span<std::byte> to, stop_token token = {}) noexcept {
-    return {descriptor_, to.data(), to.size(), receive_flags(), std::move(token)};
+    return recv(to.data(), to.size(), std::move(token));
   }
   /// The same into several pieces of memory, each of which is filled before the next one is begun. Requires:
   /// the array `to` outlives the operation.
