@@ -146,13 +146,12 @@ def check_lines(browser, program):
     with open(program + ".lines", "w", encoding="utf-8") as file:
         file.write(written)
     with open(os.path.join(HERE, "program.cpp"), encoding="utf-8") as source:
-        place = f"program.cpp:{1 + next(at for at, line in enumerate(source) if 'co_await to.' in line)}"
-    browser.wait(f"debit at {place}, in the deadlock",
-                 f"return document.getElementById('deadlocks').innerText.includes('debit at {place}')")
-    browser.wait("credit has a line, too",
-                 "return /credit at program.cpp:\\d+/.test(document.getElementById('deadlocks').innerText)")
-    browser.wait(f"{place} in a row",
-                 f"return [...document.querySelectorAll('.row .place')].some(each => each.innerText === '{place}')")
+        places = [f"program.cpp:{number}" for number, line in enumerate(source, 1) if "co_await to." in line]
+    for name, place in zip(("debit", "credit"), places):
+        browser.wait(f"{name} at {place}, in the deadlock",
+                     f"return document.getElementById('deadlocks').innerText.includes('{name} at {place}')")
+        browser.wait(f"{place} in a row",
+                     f"return [...document.querySelectorAll('.row .place')].some(each => each.innerText === '{place}')")
     expect(browser.run("return document.getElementById('no-lines').hidden"), "the page no longer says how to get lines")
 
 
