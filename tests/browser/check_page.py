@@ -3,120 +3,23 @@
 
   check_page.py PROGRAM [FOLDER]    with a folder, screenshots are written there
 
-Speaks the WebDriver protocol to chromedriver (Debian: chromium, chromium-driver). Nothing is timed: each check waits until
-what it expects is so, and fails after a minute.
+Nothing is timed: each check waits until what it expects is so, and fails after a minute.
 """
-import base64
 import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.error
 import urllib.request
+
+from chromium import PATIENCE, check, expect
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 COMMAND = os.path.join(HERE, "..", "..", "tools", "debugger", "coracle_ps.py")
 sys.path.insert(0, os.path.join(HERE, "..", "trace"))
 import check_format  # noqa: E402
-
-PATIENCE = 60
-KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Escape": "\ue00c", "Left": "\ue012", "Up": "\ue013", "Right": "\ue014",
-        "Down": "\ue015", "End": "\ue010", "Home": "\ue011"}
-failures = []
-
-
-def expect(condition, what):
-    if not condition:
-        failures.append(what)
-        print(f"FAILED: {what}", flush=True)
-
-
-class Browser:
-    """A session of chromedriver."""
-
-    def __init__(self):
-        program = shutil.which("chromedriver")
-        if not program or not shutil.which("chromium"):
-            sys.exit("check_page: this needs the Debian packages chromium and chromium-driver")
-        self.driver = subprocess.Popen([program, "--port=0"], stdout=subprocess.PIPE, text=True, start_new_session=True)
-        self.profile = tempfile.mkdtemp(prefix="coracle_browser_")
-        port = None
-        for line in self.driver.stdout:
-            found = re.search(r"started successfully on port (\d+)", line)
-            if found:
-                port = found[1]
-                break
-        if not port:
-            self.end()
-            sys.exit("check_page: chromedriver did not start")
-        self.base = f"http://127.0.0.1:{port}/session"
-        arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-                     "--disable-background-networking", "--disable-crash-reporter", "--disable-breakpad",
-                     f"--user-data-dir={self.profile}"]
-        options = {"args": arguments, "binary": shutil.which("chromium")}
-        made = self.call("POST", "", {"capabilities": {"alwaysMatch": {"goog:chromeOptions": options}}})
-        self.base += "/" + made["sessionId"]
-
-    def call(self, method, path, body=None):
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.base + path, data, {"Content-Type": "application/json"}, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-                return json.load(answer)["value"]
-        except urllib.error.HTTPError as error:
-            sys.exit(f"check_page: {path}: {error.read().decode()[:400]}")
-
-    def devtools(self, command, **parameters):
-        return self.call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
-
-    def open(self, url):
-        self.call("POST", "/url", {"url": url})
-
-    def run(self, script):
-        """Returns what the script, the body of a function, returns."""
-        return self.call("POST", "/execute/sync", {"script": script, "args": []})
-
-    def press(self, *keys):
-        """Each is the name of a key, or text to type."""
-        actions = []
-        for key in keys:
-            for letter in [KEYS[key]] if key in KEYS else key:
-                actions += [{"type": "keyDown", "value": letter}, {"type": "keyUp", "value": letter}]
-        self.call("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
-
-    def wait(self, what, script):
-        """Waits until the script returns something true, and returns it."""
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            found = self.run(script)
-            if found:
-                return found
-            time.sleep(0.1)
-        expect(False, f"{what}: not within {PATIENCE} s")
-        return None
-
-    def resize(self, width, height):
-        self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-        self.wait(f"a width of {width}", f"return innerWidth === {width}")
-
-    def prefer(self, scheme):
-        self.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-
-    def screenshot(self, path):
-        image = self.devtools("Page.captureScreenshot")["data"]
-        with open(path, "wb") as file:
-            file.write(base64.b64decode(image))
-
-    def end(self):
-        """Ends the driver and all that it has started."""
-        os.killpg(self.driver.pid, signal.SIGKILL)
-        self.driver.wait()
-        shutil.rmtree(self.profile, ignore_errors=True)
 
 
 TEXT = "return document.getElementById('{}').innerText"
@@ -146,13 +49,12 @@ def check_lines(browser, program):
     with open(program + ".lines", "w", encoding="utf-8") as file:
         file.write(written)
     with open(os.path.join(HERE, "program.cpp"), encoding="utf-8") as source:
-        place = f"program.cpp:{1 + next(at for at, line in enumerate(source) if 'co_await to.' in line)}"
-    browser.wait(f"debit at {place}, in the deadlock",
-                 f"return document.getElementById('deadlocks').innerText.includes('debit at {place}')")
-    browser.wait("credit has a line, too",
-                 "return /credit at program.cpp:\\d+/.test(document.getElementById('deadlocks').innerText)")
-    browser.wait(f"{place} in a row",
-                 f"return [...document.querySelectorAll('.row .place')].some(each => each.innerText === '{place}')")
+        places = [f"program.cpp:{number}" for number, line in enumerate(source, 1) if "co_await to." in line]
+    for name, place in zip(("debit", "credit"), places):
+        browser.wait(f"{name} at {place}, in the deadlock",
+                     f"return document.getElementById('deadlocks').innerText.includes('{name} at {place}')")
+        browser.wait(f"{place} in a row",
+                     f"return [...document.querySelectorAll('.row .place')].some(each => each.innerText === '{place}')")
     expect(browser.run("return document.getElementById('no-lines').hidden"), "the page no longer says how to get lines")
 
 
@@ -316,34 +218,28 @@ def main():
     copies = tempfile.TemporaryDirectory(prefix="coracle_program_")  # its lines are written beside it
     path = shutil.copy(sys.argv[1], copies.name)
     program = subprocess.Popen([path], stdout=subprocess.PIPE, text=True)
-    browser = None
     try:
         url = program.stdout.readline().strip()
-        browser = Browser()
-        browser.resize(1440, 900)
-        browser.prefer("light")
-        browser.open(url)
-        check_first_view(browser)
-        check_lines(browser, path)
-        check_rendering_is_bounded(browser)
-        check_keyboard(browser)
-        check_schedulers(browser)
-        check_memory(browser)
-        check_turns(browser)
-        check_contrast(browser)
-        check_looks(browser, folder)
-        check_contrast(browser)
-        check_requests(browser, url)
-        check_end(browser, program)
+
+        def look(browser):
+            check_first_view(browser)
+            check_lines(browser, path)
+            check_rendering_is_bounded(browser)
+            check_keyboard(browser)
+            check_schedulers(browser)
+            check_memory(browser)
+            check_turns(browser)
+            check_contrast(browser)
+            check_looks(browser, folder)
+            check_contrast(browser)
+            check_requests(browser, url)
+            check_end(browser, program)
+
+        check("page", url, look)
     finally:
         program.kill()
         program.wait()
-        if browser:
-            browser.end()
         copies.cleanup()
-    if failures:
-        sys.exit(1)
-    print("page: everything as expected")
 
 
 if __name__ == "__main__":

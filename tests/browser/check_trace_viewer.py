@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 
-from check_page import Browser, expect, failures
+from chromium import check, expect
 
 VIEWER = "/usr/share/go-*/src/**/static/trace_viewer_full.html"
 PAGE = """<!DOCTYPE html><meta charset="utf-8"><script src="webcomponents.min.js"></script>
@@ -86,7 +86,7 @@ def sorted_slices(slices):
                   for process, track, title, begin, duration, arguments in slices)
 
 
-def check(browser, trace):
+def check_slices(browser, trace):
     shown = browser.wait("the viewer reads the trace", "return window.shown")
     expect(shown["problems"] == [], f"the viewer has nothing to complain of: {shown['problems']}")
     in_file, in_viewer = sorted_slices(written(trace)), sorted_slices(shown["slices"])
@@ -115,21 +115,17 @@ def main():
     for name in ("trace_viewer_full.html", "webcomponents.min.js"):
         with open(os.path.join(os.path.dirname(found[-1]), name), "rb") as file:
             files["/" + name] = file.read()
-    browser, server = None, serve(files)
-    try:
-        browser = Browser()
-        browser.resize(1440, 900)
-        browser.open(f"http://127.0.0.1:{server.server_port}/")
-        check(browser, json.loads(text))
+    server = serve(files)
+
+    def look(browser):
+        check_slices(browser, json.loads(text))
         if len(sys.argv) > 2:
             browser.screenshot(os.path.join(sys.argv[2], "trace.png"))
+
+    try:
+        check("trace viewer", f"http://127.0.0.1:{server.server_port}/", look)
     finally:
         server.shutdown()
-        if browser:
-            browser.end()
-    if failures:
-        sys.exit(1)
-    print("trace viewer: everything as expected")
 
 
 if __name__ == "__main__":

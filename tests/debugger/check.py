@@ -267,6 +267,28 @@ def complaints_about_frame_memory(program):
         yield f"coracle-ps --memory finds frames of other sizes without debug information:\n{without}\nthan with it:\n{text}"
 
 
+def complaints_about_crowd(program):
+    """Whether a million coroutines would take long to list without debug information: few of a crowd are looked at one by one."""
+    count_made = ("from coracle_debugger import coroutines, functions",
+                  "made, make, measured, measure = [], coroutines.Coroutine, [], functions.block_with",
+                  "coroutines.Coroutine = lambda *of: made.append(0) or make(*of)",
+                  "functions.block_with = lambda frame: measured.append(0) or measure(frame)")
+    before = [part for line in count_made for part in ("-ex", f"python {line}")]
+    with tempfile.TemporaryDirectory() as folder:
+        stripped = os.path.join(folder, "stuck")
+        subprocess.run(["strip", "--strip-debug", "-o", stripped, program], check=True)
+        counts = "python print(len(made), len(measured))"
+        text = recorded(attach(stripped, "crowd", ["coracle tasks", "coracle memory", counts], before))
+    tasks, _, counts = commands_in(text)
+    expected, tasks = (re.sub(r"stuck\.cpp:\d+|no debug information", "PLACE", each)
+                       for each in (printed_by("coracle tasks", "crowd", ""), tasks.partition("\n")[2]))
+    if re.sub(" +", " ", tasks) != re.sub(" +", " ", expected):
+        yield f"`coracle tasks` lists a crowd without debug information as\n{tasks}\nand not as\n{expected}"
+    made, measured = map(int, counts.split()[-2:])
+    if made > 20 or measured > 20:
+        yield f"without debug information, {made} of 701 coroutines are looked at one by one, and {measured} blocks of the heap"
+
+
 def memory_keys():
     """Those of `coracle-ps --memory --json` that docs/debugging.md lists."""
     section = documentation().split("\n## The memory of frames\n")[1].split("\n## ")[0]
@@ -359,7 +381,8 @@ def main():
                 if updates and debugger == "gdb" and scenario in TYPED:
                     update(scenario, build, text)
                 failed += is_other_than_expected(f"{scenario} in {debugger}", text, expected_file(scenario, build))
-    for complaint in (*complaints_about_coracle_ps(program, build), *complaints_about_frame_memory(program)):
+    for complaint in (*complaints_about_coracle_ps(program, build), *complaints_about_frame_memory(program),
+                      *complaints_about_crowd(program)):
         failed += 1
         print(complaint)
     if operations_of_debugger() != names_of_operations():

@@ -1,16 +1,12 @@
 // tests/probes/inspector.cpp -- an inspector, and clients of every kind.
 // SPDX-License-Identifier: MIT
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <coracle/channels/broadcast.hpp>
 #include <coracle/channels/channel.hpp>
@@ -31,7 +27,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -40,10 +35,13 @@
 #include <vector>
 
 #include "../support/expect.hpp"
+#include "../support/metrics_format.hpp"
+#include "../support/raw_client.hpp"
 
 namespace {
 using namespace coracle;
-using coracle_test::expect;
+using coracle_test::answer_to, coracle_test::get, coracle_test::tcp_client, coracle_test::unix_client;
+using coracle_test::error_in_metrics, coracle_test::expect;
 
 // ---- what is inspected ----
 
@@ -105,81 +103,14 @@ task<> bank(net::unix_pair& ends) {
                     rates_or_opening(), read_answer(ends.first), read_answer_or_open(ends.second));
 }
 
-// ---- a raw client ----
-
-/// A connection that fails rather than to wait for long.
-class client {
- public:
-  explicit client(const sockaddr* to, socklen_t size) : socket_(::socket(to->sa_family, SOCK_STREAM, 0)) {
-    const timeval most{10, 0};
-    ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
-    is_connected_ = ::connect(socket_, to, size) == 0;
-  }
-  client(const client&) = delete;
-  client& operator=(const client&) = delete;
-  ~client() { ::close(socket_); }
-
-  [[nodiscard]] bool is_connected() const { return is_connected_; }
-  void send(std::string_view text) const { (void)::send(socket_, text.data(), text.size(), MSG_NOSIGNAL); }
-  /// Reads up to and with `end`, or to the end.
-  [[nodiscard]] std::string read(std::string_view end = {}) {
-    std::string text;
-    for (char bytes[4096]; end.empty() || text.find(end) == std::string::npos;) {
-      const ssize_t count = ::recv(socket_, bytes, sizeof bytes, 0);
-      if (count < 0 && errno == EINTR) continue;  // io_uring may interrupt a call with a time limit
-      if (count <= 0) break;
-      text.append(bytes, static_cast<std::size_t>(count));
-    }
-    return text;
-  }
-
- private:
-  int socket_;
-  bool is_connected_ = false;
-};
-
-struct tcp_client : client {
-  explicit tcp_client(unsigned short port)
-      : client(reinterpret_cast<const sockaddr*>(&to(port)), sizeof(sockaddr_in)) {}
-
- private:
-  static const sockaddr_in& to(unsigned short port) {
-    static sockaddr_in address;
-    address = {};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    return address;
-  }
-};
-struct unix_client : client {
-  explicit unix_client(const std::string& path)
-      : client(reinterpret_cast<const sockaddr*>(&to(path)), sizeof(sockaddr_un)) {}
-
- private:
-  static const sockaddr_un& to(const std::string& path) {
-    static sockaddr_un address;
-    address = {};
-    address.sun_family = AF_UNIX;
-    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
-    return address;
-  }
-};
+// ---- answers ----
 
 bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-std::string get(const std::string& path) { return "GET " + path + " HTTP/1.1\r\nHost: here\r\n\r\n"; }
-
 unsigned short port_of(const inspector& of) {
   return static_cast<unsigned short>(std::atoi(of.url().c_str() + std::strlen("http://127.0.0.1:")));
 }
 std::string query_of(const inspector& of) { return of.url().substr(of.url().find('?')); }
 
-template <class Client, class Where>
-std::string answer_to(const Where& where, const std::string& request) {
-  Client asks(where);
-  asks.send(request);
-  return asks.read();
-}
 /// Returns the text between the parts.
 std::string between(const std::string& text, const std::string& begin, const std::string& end) {
   const std::size_t from = text.find(begin);
@@ -284,63 +215,6 @@ data: {"time":)"),
 
 // ---- metrics ----
 
-/// Splits off and returns the text before the first `end`, or all of it.
-std::string_view cut(std::string_view& text, char end) {
-  const std::string_view part = text.substr(0, text.find(end));
-  text.remove_prefix(std::min(text.size(), part.size() + 1));
-  return part;
-}
-bool is_name(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string_view::npos;
-}
-/// Returns true if the text is `{name="value",...}` with the escapes of the format. Splits it off.
-bool takes_labels(std::string_view& text) {
-  do {
-    text.remove_prefix(1);
-    if (!is_name(cut(text, '=')) || text.empty() || text[0] != '"') return false;
-    for (text.remove_prefix(1); !text.empty() && text[0] != '"'; text.remove_prefix(1)) {
-      if (text[0] != '\\') continue;
-      text.remove_prefix(1);
-      if (text.empty() || (text[0] != '\\' && text[0] != '"' && text[0] != 'n')) return false;
-    }
-    if (text.size() < 2) return false;
-    text.remove_prefix(1);
-  } while (text[0] == ',');
-  if (text[0] != '}') return false;
-  text.remove_prefix(1);
-  return true;
-}
-/// Returns what is wrong with the text as Prometheus reads it, or nothing.
-std::string error_in_metrics(std::string_view text) {
-  std::set<std::string_view> families, samples;
-  std::string_view family;
-  if (!text.ends_with('\n')) return "the last line does not end";
-  while (!text.empty()) {
-    const std::string_view line = cut(text, '\n');
-    std::string_view rest = line;
-    if (line.starts_with("# HELP ")) {
-      rest.remove_prefix(7);
-      family = cut(rest, ' ');
-      if (!is_name(family) || rest.empty() || !families.insert(family).second) return std::string(line);
-      const std::string_view type = cut(text, '\n');
-      const std::string expected = "# TYPE " + std::string(family);
-      if (type != expected + " gauge" && type != expected + " counter") return std::string(type);
-      if (type.ends_with("counter") != family.ends_with("_total")) return std::string(type);
-      continue;
-    }
-    const std::size_t end = line.rfind(' ');
-    if (!line.starts_with(family) || family.empty() || end == std::string_view::npos)
-      return std::string(line);
-    rest.remove_prefix(family.size());
-    if (rest[0] == '{' && !takes_labels(rest)) return std::string(line);
-    char* after = nullptr;
-    const std::string value(rest.substr(1));
-    std::strtod(value.c_str(), &after);
-    if (rest[0] != ' ' || value.empty() || *after != '\0') return std::string(line);
-    if (!samples.insert(line.substr(0, end)).second) return std::string(line);
-  }
-  return {};
-}
 /// Returns the value of the sample.
 double value_of(const std::string& metrics, const std::string& sample) {
   const std::string line = between(metrics, "\n" + sample + " ", "\n");

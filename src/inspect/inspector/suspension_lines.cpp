@@ -3,14 +3,13 @@
 
 #include <charconv>
 #include <fstream>
-#include <iterator>
+#include <istream>
 #include <optional>
 #include <utility>
 
 namespace coracle::detail {
 namespace {
 constexpr std::string_view head = "coracle lines 1 ";
-constexpr std::streamoff largest_file = 64 << 20;
 
 /// Takes what is in front of the separator, which goes, too; everything if there is none.
 std::string_view take(std::string_view& text, char separator) {
@@ -41,23 +40,18 @@ std::optional<std::pair<std::uintptr_t, function_lines>> parse_row(std::string_v
   found.file = row;
   return std::pair(function, std::move(found));
 }
-
-std::string contents_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file || file.tellg() > largest_file) return {};
-  file.seekg(0);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 }  // namespace
 
-std::map<std::uintptr_t, function_lines> parse_lines(std::string_view text, std::string_view build_id) {
+std::map<std::uintptr_t, function_lines> parse_lines(std::istream& from, std::string_view build_id) {
   std::map<std::uintptr_t, function_lines> found;
-  std::string_view first = take(text, '\n');
-  if (build_id.empty() || !first.starts_with(head) || first.substr(head.size()) != build_id) return found;
-  while (!text.empty()) {
-    auto row = parse_row(take(text, '\n'));
-    if (!row) break;
-    found.insert(std::move(*row));
+  const std::string expected = std::string(head).append(build_id) + '\n';
+  std::string row(expected.size(), '\0');
+  from.read(row.data(), static_cast<std::streamsize>(row.size()));
+  if (build_id.empty() || row != expected) return found;
+  while (std::getline(from, row)) {
+    auto function = parse_row(row);
+    if (!function) break;
+    found.insert(std::move(*function));
   }
   return found;
 }
@@ -67,8 +61,8 @@ suspension_lines::place suspension_lines::of(const live_coroutine& each, const c
   if (!function.in) return {};
   const auto [known, is_new] = known_.try_emplace(function.in);
   if (is_new) {
-    const std::string path = std::string(function.in->path.c_str()) + ".lines";
-    known->second = parse_lines(contents_of(path), build_id_of(*function.in).c_str());
+    std::ifstream file(std::string(function.in->path.c_str()) + ".lines", std::ios::binary);
+    known->second = parse_lines(file, build_id_of(*function.in).c_str());
   }
   const auto its = known->second.find(function.begin - function.in->bias);
   if (its == known->second.end()) return {};

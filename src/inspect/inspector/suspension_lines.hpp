@@ -2,6 +2,7 @@
 // Lines of the source, from files that `coracle-ps --lines` has written.
 #pragma once
 #include <cstdint>
+#include <iosfwd>
 #include <map>
 #include <string>
 #include <string_view>
@@ -17,9 +18,9 @@ struct function_lines {
   std::string file;
 };
 
-/// Returns the functions by their addresses in the file that has the build ID; none if the text belongs to
-/// another file, or from the first row on that cannot be read.
-[[nodiscard]] std::map<std::uintptr_t, function_lines> parse_lines(std::string_view text,
+/// Returns the functions by their addresses in the file that has the build ID; none from the first row on
+/// that is malformed. Of a text that belongs to another build, only the first row is read.
+[[nodiscard]] std::map<std::uintptr_t, function_lines> parse_lines(std::istream& from,
                                                                    std::string_view build_id);
 
 /// Reads FILE.lines for the program, or a library, FILE when a coroutine of it is asked for, and once.
@@ -31,7 +32,7 @@ class suspension_lines {
   };
   [[nodiscard]] place of(const live_coroutine& each, const coroutine_search& in);
 
-  /// Looks again for files that were not there.
+  /// Looks again for files that were not there, or belonged to another build.
   void forget_missing();
 
  private:

@@ -50,8 +50,10 @@ def _live(snapshot):
     for function, count in collections.Counter(point.function for point in snapshot.coroutines.points).items():
         if function.size:
             found[function.size] += count
-    found.update(_size_by_block(address) for address, point in zip(snapshot.coroutines.addresses, snapshot.coroutines.points)
-                 if not point.function.size)
+    frames = [address for address, point in zip(snapshot.coroutines.addresses, snapshot.coroutines.points) if not point.function.size]
+    in_front = memory.words(frames, -memory.WORD)  # where that is equal, the heap's blocks are of the same size
+    sizes = {word: _size_by_block(frame) for word, frame in dict(zip(in_front, frames)).items()}
+    found.update(map(sizes.__getitem__, in_front))
     rounded = collections.Counter()
     for size, count in found.items():
         index = class_of(size)

@@ -96,7 +96,9 @@ class Function:
             line = self.lines_by_state().get(state)
             return (self.file, line) if line else None
         address = self._resume_address(frame, state)
-        return line_in_function(address, self.address) if address is not None else None
+        if address is None:
+            return None
+        return line_in_function(address if state == self.initial_state else host.row_from(address), self.address)
 
     def lines_by_state(self):
         """Of a function that g++ compiled."""

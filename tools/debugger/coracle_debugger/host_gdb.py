@@ -261,6 +261,14 @@ def line_at(address):
     return (place.symtab.fullname(), place.line) if place.symtab and place.line else None
 
 
+def row_from(address):
+    """The address, or that of the next row of the line table if none begins there.
+
+    clang begins a block with a row of line 0 if it knows no line, and gdb adds what is there to the block in front."""
+    place = gdb.find_pc_line(address)
+    return address if place.last is None or place.pc == address else place.last + 1
+
+
 # ---- types and values ----
 
 

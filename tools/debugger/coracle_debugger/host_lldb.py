@@ -264,14 +264,18 @@ def blocks_at(address):
 
 def line_at(address):
     """(file, line) of the line table, or None."""
+    entry = _at(row_from(address)).GetLineEntry()
+    return (entry.GetFileSpec().fullpath, entry.GetLine()) if entry.IsValid() and entry.GetLine() else None
+
+
+def row_from(address):
+    """The address, or that of the next row of the line table that has a line."""
     for _ in range(_MOST_ROWS_WITHOUT_LINE):
         entry = _at(address).GetLineEntry()
-        if not entry.IsValid():
-            return None
-        if entry.GetLine():
-            return entry.GetFileSpec().fullpath, entry.GetLine()
+        if not entry.IsValid() or entry.GetLine():
+            break
         address = _load_address(entry.GetEndAddress())
-    return None
+    return address
 
 
 # ---- types and values ----

@@ -20,6 +20,8 @@ _NODE_SIZES = {"queued_waiter": 64, **_CONTENDERS}
 _COROUTINE_OF_CONTENDER = 80
 _MOST_NESTED = 8  # objects that begin before a member of one of them
 _MOST_FRAMES = 100  # of a machine's stack
+_SEARCHED_OF_PROMISE = 64  # bytes, where the promise of a function without debug information may keep its parent
+_LARGEST_PARENT = 4096  # bytes that are searched of one
 _QUEUED, _ARRIVING, _PROGRESS, _LINK = 0, 1, 3, 56
 
 # In an io_operation (io/detail/io_operation.hpp). tests/debugger fails if they change.
@@ -104,7 +106,7 @@ class Process:
         self.graph = None  # a waits.Graph
         self._holders = None  # of each lockable object; collected when first asked for
         self._points = {}  # {state: Point} of each Function
-        self._to_link = []  # (Function, rows, the word for the parent in each frame)
+        self._to_link = []  # (Function, rows of its frames, the words of a copy, places of the frames in it)
         self._find()
         self._find_running()
         for each in self._to_link:
@@ -152,8 +154,7 @@ class Process:
             self.functions[resume] = functions.Function(resume, names.symbol_at(resume))
         function = self.functions[resume]
         rows = self.coroutines.add(memory.addresses(start, places), self._points_of(function, words, places))
-        parents = _column(words, places, function.parent // memory.WORD) if function.parent else None
-        self._to_link.append((function, rows, parents))
+        self._to_link.append((function, rows, words, places))
 
     def _points_of(self, function, words, places):
         """The Point of each of its frames at these places."""
@@ -259,27 +260,55 @@ class Process:
 
     # ---- who awaits whom ----
 
-    def _link(self, function, rows, words):
-        """Finds who awaits the coroutines of a function, by the word of each that refers to what goes on after it."""
+    def _link(self, function, rows, words, places):
+        """Finds who awaits the coroutines of a function, whose frames are at these places of a copy."""
+        if function.has_types:
+            if function.parent:
+                self._link_by(_column(words, places, function.parent // memory.WORD), function, rows)
+            return
+        left = rows
+        for offset in range(functions.PROMISE, functions.PROMISE + _SEARCHED_OF_PROMISE, memory.WORD):
+            column = _column(words, places, offset // memory.WORD)
+            if len(left) < len(rows):
+                column = [column[row - rows.start] for row in left]
+            left = self._link_by_one_of(column, left)
+            if not left:
+                break
+
+    def _link_by(self, column, function, rows):
+        """By the word of each that refers to what goes on after it."""
         everything = self.coroutines
-        if words is None:
-            if function.has_types:
-                return
-            words = [next(self._parent_words(everything.of_row(row)), 0) for row in rows]
-        elif function.initial_state in self._points[function]:
-            words = [0 if everything.points[row].is_start and row not in everything.running else word
-                     for row, word in zip(rows, words)]
-        parents = list(map(everything.rows.get, words))
+        if function.initial_state in self._points[function]:
+            column = [0 if everything.points[row].is_start and row not in everything.running else word
+                      for row, word in zip(rows, column)]
+        everything.parents[rows.start:rows.stop], everything.vias[rows.start:rows.stop] = self._after(column)
+
+    def _link_by_one_of(self, column, rows):
+        """Without debug information: by one of the first words of the promise, behind an environment and perhaps a result.
+
+        Returns the rows of which this is not the word."""
+        everything, left, place_in = self.coroutines, [], {}
+        for row, word, parent, via in zip(rows, column, *self._after(column)):
+            is_inside = parent is not None and everything.addresses[parent] != word & ~7
+            if via or parent not in (None, row) and (is_inside or self._refers_to(parent, row, place_in)):
+                everything.parents[row], everything.vias[row] = parent, via
+            else:
+                left.append(row)
+        return left
+
+    def _after(self, words):
+        """(row of the parent, (address, text) of the Continuation), each in a list, to which each of the words refers."""
+        parents, vias = list(map(self.coroutines.rows.get, words)), [None] * len(words)
         if None in parents:
             rest = list(dict.fromkeys(word for word, parent in zip(words, parents) if parent is None and word))
-            of_rest, vias = self._behind(rest)
+            of_rest, vias_of_rest = self._behind(rest)
             of_rest = dict(zip(rest, of_rest))
             parents = [of_rest.get(word) if parent is None else parent for word, parent in zip(words, parents)]
-            everything.vias[rows.start:rows.stop] = map(dict(zip(rest, vias)).get, words)
-        everything.parents[rows.start:rows.stop] = parents
+            vias = list(map(dict(zip(rest, vias_of_rest)).get, words))
+        return parents, vias
 
     def _behind(self, words):
-        """(row of the parent, (address, text) of the Continuation), each in a list, of words that are no address of a frame."""
+        """The same of words that are no address of a frame."""
         parents, vias = list(self._rows_of_flagged(words)), [None] * len(words)
         addresses = [word & ~7 for word in words]
         calls, scopes = memory.words(addresses), memory.words(addresses, Continuation.SCOPE)
@@ -313,25 +342,20 @@ class Process:
         owner = self.owner_of(address)
         return owner.row if owner is not None else None
 
-    def _parent_words(self, coroutine):
-        """The parent is one of the first words of the promise: behind an environment and perhaps a result."""
-        for offset in range(functions.PROMISE, functions.PROMISE + 64, 8):
-            address = memory.word(coroutine.address + offset)
-            if not address:
-                continue
-            if (address & ~7) in self.coroutines:
-                if self._refers_to(self.coroutines[address & ~7], coroutine):
-                    yield address
-            elif self._continuation(address & ~7):
-                yield address
-            elif address & 4 and self.owner_of(address & ~7) not in (None, coroutine):
-                yield address
-
-    def _refers_to(self, parent, child):
+    def _refers_to(self, parent, child, place_in):
+        """Whether the frame of a parent has the address of that of its child: most have it where others of the function do."""
+        address, function = self.coroutines.addresses[child], self.coroutines.points[parent].function
+        begin = self.coroutines.addresses[parent]
+        if memory.word(begin + place_in.get(function, 0)) == address:
+            return True
         try:
-            return child.address.to_bytes(8, "little") in host.read(parent.address, min(parent.size, 4096))
+            frame = host.read(begin, min(self.coroutines.of_row(parent).size, _LARGEST_PARENT))
         except host.Unreadable:
             return False
+        place = frame.find(address.to_bytes(memory.WORD, "little"))
+        if place >= 0:
+            place_in[function] = place
+        return place >= 0
 
     def _text_of_continuation(self, function):
         if function not in self._texts:
