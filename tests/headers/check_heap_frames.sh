@@ -5,11 +5,14 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-head='#include <coracle/coracle.hpp>
+cat >"$folder/head.hpp" <<'END'
+#include <coracle/coracle.hpp>
 #include <memory_resource>
 using memory = std::pmr::memory_resource;
 constexpr auto from = std::allocator_arg;
-coracle::task<int> one(std::allocator_arg_t, memory*) { co_return 1; }
+coracle::task<int> one(std::allocator_arg_t, memory*);
+END
+right='coracle::task<int> one(std::allocator_arg_t, memory*) { co_return 1; }
 coracle::task<int> both(std::allocator_arg_t, memory* here, coracle::async_mutex& mutex) {
   co_await mutex.lock_async();
   co_await coracle::when_any(one(from, here), mutex.lock_async());
@@ -31,17 +34,19 @@ wrong=(
   'auto wrong(memory* here) { return coracle::stop_after(one(from, here), std::chrono::seconds{1}); }'
 )
 for compiler in g++-12 clang++-22; do
+  [[ $compiler == g++* ]] && precompiled=gch || precompiled=pch
   for level in -O0 -O2; do
-    compile=("$compiler" -std=c++20 $level -Iinclude -DCORACLE_ENABLE_HEAP_FRAMES=0 -x c++ -c -o "$folder/unit.o" -)
-    "${compile[@]}" <<<"$head"
+    flags=(-std=c++20 "$level" -Iinclude -DCORACLE_ENABLE_HEAP_FRAMES=0)
+    "$compiler" "${flags[@]}" -x c++-header "$folder/head.hpp" -o "$folder/head.hpp.$precompiled"
+    compile=("$compiler" "${flags[@]}" -include "$folder/head.hpp" -x c++ -c -o "$folder/unit.o" -)
+    "${compile[@]}" <<<"$right"
     if nm -C "$folder/unit.o" | grep 'recycled_frames::operator new'; then
       echo "FAIL  $compiler $level: what comes from a memory resource refers to the heap"
       exit 1
     fi
     for text in "${wrong[@]}"; do
       rm -f "$folder/unit.o"
-      if "${compile[@]}" 2>"$folder/says" <<<"$head
-$text" && ! nm -C "$folder/unit.o" | grep 'U coracle::recycled_frames::operator new' >/dev/null; then
+      if "${compile[@]}" 2>"$folder/says" <<<"$text" && ! nm -C "$folder/unit.o" | grep 'U coracle::recycled_frames::operator new' >/dev/null; then
         echo "FAIL  $compiler $level: neither an error of the compiler nor one of the linker: $text"
         exit 1
       fi
