@@ -70,7 +70,8 @@ def recorded(output):
 def as_gdb(output):
     """What lldb prints, as gdb would: `coracle why` ends with what gdb prints as `$object`; a value has its type, not its number."""
     text = output.partition("coracle_lldb.py\n")[2]
-    text = re.sub(r"^error: \S+ 0x[0-9a-f]+: DW_TAG_.*\n", "", text, flags=re.M)  # about g++'s debug information
+    # About g++'s debug information:
+    text = re.sub(r"^error: \S+ 0x[0-9a-f]+: DW_TAG_.*\n(Please file a bug .*\n)?", "", text, flags=re.M)
     text = re.sub(r"^  (\(coracle::\S+\)) \$0 = ", r"(gdb) print *$object\n\1 ", text.replace("(lldb) ", "(gdb) "), flags=re.M)
     numbers = itertools.count(1)
     text = re.sub(r"^\(coracle::\S+\) ", lambda _: f"${next(numbers)} = ", text, flags=re.M)
