@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A program may mix units with and without tail calls: coroutines of both, and inline ones that both instantiate,
-# await one another a million times on a stack of 256 KiB, whichever version the linker keeps. Those of two compilers
+# await one another a hundred thousand times on a stack of 256 KiB, whichever version the linker keeps. Those of two compilers
 # exchange tasks, or do not link, and the linker's message names the compiler of the caller; they can always exchange what
 # the library's own functions return. Those of two language levels, of which one has std::expected, do not link where one
 # gives the other an expected.
