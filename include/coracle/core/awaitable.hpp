@@ -108,6 +108,8 @@ struct any_awaiter {
   bool await_ready() const noexcept;
   void await_suspend(std::coroutine_handle<>) const noexcept;
   anything await_resume() const noexcept;
+  template <class T>
+  friend any_awaiter operator|(T&&, any_awaiter) noexcept;
 };
 
 /// Returned by an await_transform for what it refuses. `Reason` is a class whose static_assert fails; only a
