@@ -83,8 +83,13 @@ namespace detail {
 /// The result of work as it is passed on once the work has ended: an rvalue reference, which may refer to a
 /// part of the awaitable or its awaiter, becomes a value.
 template <awaitable T>
-using kept_result_t = std::conditional_t<std::is_rvalue_reference_v<await_result_t<T>>,
-                                         std::remove_reference_t<await_result_t<T>>, await_result_t<T>>;
+struct kept_result_of {
+  using given = await_result_t<T>;
+  using type = std::conditional_t<std::is_rvalue_reference_v<given>, std::remove_reference_t<given>, given>;
+};
+// A class, so that the names of functions that return it stay short in symbol tables.
+template <class T>
+using kept_result_t = typename kept_result_of<T>::type;
 }  // namespace detail
 
 /// An awaitable whose result converts to `Result`; for void, one that returns nothing.
@@ -108,6 +113,8 @@ struct any_awaiter {
   bool await_ready() const noexcept;
   void await_suspend(std::coroutine_handle<>) const noexcept;
   anything await_resume() const noexcept;
+  template <class T>
+  friend any_awaiter operator|(T&&, any_awaiter) noexcept;
 };
 
 /// Returned by an await_transform for what it refuses. `Reason` is a class whose static_assert fails; only a

@@ -14,9 +14,13 @@ struct not_awaitable_here {
   static_assert(!is_awaitable<std::remove_cvref_t<T>>,
                 "this object can be awaited only once: write co_await std::move(object), or await the call "
                 "that makes it");
-  static_assert(is_awaitable<std::remove_cvref_t<T>>,
+  static_assert(is_awaitable<std::remove_cvref_t<T>> || looks_like_awaiter<T>,
                 "co_await needs an awaitable: an object with await_ready, await_suspend and await_resume, or "
                 "with an operator co_await that returns one");
+  static_assert(
+      is_awaitable<std::remove_cvref_t<T>> || !looks_like_awaiter<T>,
+      "the await_suspend of this awaiter cannot be called: it must take the std::coroutine_handle<> of "
+      "any coroutine, and return void, bool or a handle");
 };
 template <class T>
 struct nothing_is_awaited {

@@ -21,7 +21,10 @@ template <class Executor>
 class [[nodiscard("schedule() does nothing until it is awaited")]] schedule_operation
     : public detail::stoppable_hop {
  public:
-  explicit schedule_operation(Executor& place) noexcept : place_(place) {}
+  explicit schedule_operation(Executor& place) noexcept : place_(place) {
+    static_assert(std::is_base_of_v<executor, Executor>,
+                  "schedule_operation needs an executor: derive this class from coracle::executor");
+  }
   /// Always suspends, so an awaiter that wraps this one may ignore the result.
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> suspended) noexcept {

@@ -11,8 +11,21 @@
 namespace coracle::detail {
 template <class Allocator, class T>
 concept has_rebind = requires { typename Allocator::template rebind<T>::other; };
+/// Replaces an allocator in an ill-formed program, so that the only error is the static_assert.
+template <class T>
+struct any_allocator {
+  template <class Given>
+  any_allocator(const Given&) noexcept;
+  T* allocate(std::size_t);
+  void deallocate(T*, std::size_t) noexcept;
+};
 template <class Allocator, class T>
 struct rebound {
+  using type = any_allocator<T>;
+};
+template <class Allocator, class T>
+  requires has_rebind<Allocator, T>
+struct rebound<Allocator, T> {
   using type = typename Allocator::template rebind<T>::other;
 };
 template <template <class, class...> class Allocator, class U, class... Rest, class T>
@@ -92,6 +105,10 @@ struct allocated_promise : Promise {
     std::byte bytes[alignof(std::max_align_t)];
   };
   using unit_allocator = typename rebound<Allocator, unit>::type;
+  static_assert(
+      !std::is_same_v<unit_allocator, any_allocator<unit>>,
+      "the parameter after std::allocator_arg is no allocator: a coroutine takes an allocator there, or "
+      "a pointer to a memory resource");
   static_assert(std::is_same_v<decltype(std::declval<unit_allocator&>().allocate(1)), unit*>,
                 "a coroutine frame needs an allocator whose pointers are plain pointers");
   static_assert(alignof(unit_allocator) <= alignof(unit), "the allocator itself is over-aligned");
