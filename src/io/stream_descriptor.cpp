@@ -7,28 +7,33 @@
 #include <coracle/base/check.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/stream_descriptor.hpp>
+#include <string>
 #include <utility>
 
 #include "io_system.hpp"
 #include "owned_fd.hpp"
+#include "system_error.hpp"
 
 namespace coracle {
 namespace {
+[[noreturn]] void fail(int error, const char* what, int fd) {
+  detail::throw_error(error, what + std::to_string(fd));
+}
 detail::io_descriptor_kind kind_of(int fd) {
   struct ::stat about{};
-  if (::fstat(fd, &about) != 0) detail::throw_errno("cannot use a descriptor");
+  if (::fstat(fd, &about) != 0) fail(errno, "cannot use descriptor ", fd);
   const bool is_file = S_ISREG(about.st_mode) || S_ISBLK(about.st_mode);
   return is_file ? detail::io_descriptor_kind::file : detail::io_descriptor_kind::pollable;
 }
 /// Returns the flags of reads and writes: a descriptor in blocking mode is polled before each of them.
 int io_flags_of(int fd) {
   const int flags = ::fcntl(fd, F_GETFL);
-  if (flags < 0) detail::throw_errno("cannot use a descriptor");
+  if (flags < 0) fail(errno, "cannot use descriptor ", fd);
   return (flags & O_NONBLOCK) != 0 ? 0 : detail::poll_first;
 }
 stream_descriptor copy_of(io_service& service, int fd) {
   const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) detail::throw_errno("cannot copy a descriptor");
+  if (copy < 0) fail(errno, "cannot copy descriptor ", fd);
   return {service, copy};
 }
 }  // namespace
@@ -38,8 +43,7 @@ stream_descriptor::stream_descriptor(io_service& service, int fd) {
       &detail::io_descriptor::system_of(service) == &detail::io_system::linux_system(),
       "a stream_descriptor was made for a simulated io_service, which has no such descriptors: use an "
       "io_service of the process's own system");
-  if (fd < 0) errno = EBADF;
-  detail::owned_fd owner{fd, "cannot use a descriptor"};
+  owned_descriptor owner{fd};
   how_ = io_flags_of(fd);
   const detail::io_descriptor_kind kind = kind_of(fd);
   descriptor_ = detail::io_descriptor{service, std::move(owner).release(), kind};

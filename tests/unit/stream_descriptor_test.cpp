@@ -184,7 +184,10 @@ TEST_CASE("stream_descriptor: a device without poll(2) is read and written, and 
 
 TEST_CASE("stream_descriptor: errors are of the call, and what is no descriptor is refused") {
   io_service io;
-  CHECK_THROWS_AS((stream_descriptor{io, -1}), std::system_error);
+  for (const int none : {-1, 900}) {
+    const std::string why = "cannot use descriptor " + std::to_string(none) + ": Bad file descriptor";
+    CHECK_THROWS_WITH_AS((stream_descriptor{io, none}), why.c_str(), std::system_error);
+  }
   auto ends = make_pipe(io);
   const auto before = std::signal(SIGPIPE, SIG_IGN);
   ends.read_end.close();
