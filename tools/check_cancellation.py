@@ -57,6 +57,7 @@ NOT_OPERATIONS = {
     "awaited_task": CHILD,
     "task_ready_awaiter": CHILD,
     "any_awaiter": NO_WAIT,
+    "refused_await": NO_WAIT,
     "child_group::stack_operation": NO_WAIT,
     "ends_as_stopped": NO_WAIT,
     "parent_of_children": NO_WAIT,
