@@ -130,6 +130,8 @@ void programs_and_files_work() {
     expect(missing.error() == std::errc::no_such_file_or_directory, "a file that is missing is an error");
     const std::string status = co_await coracle::filesystem::read_file(io, "/proc/self/status");
     expect(status.starts_with("Name:"), "read_file() reads");
+    const auto failed = co_await coracle::as_outcome(coracle::filesystem::read_file(io, "/no/such/file"));
+    expect(failed.has_error(), "as_outcome() tells that read_file() has failed");
   };
   io.run(work());
 }
@@ -153,8 +155,10 @@ void an_error_that_nobody_takes_ends_the_program() {
     };
     io.run(open());
   });
-  expect(last_words.find("cannot open /no/such/file: No such file or directory") != std::string::npos,
-         "the program's last words name the error and the file");
+  expect(
+      last_words.find("(cannot open /no/such/file: No such file or directory): put as_outcome() around it") !=
+          std::string::npos,
+      "the program's last words name the error, the file and the remedy");
 }
 }  // namespace
 

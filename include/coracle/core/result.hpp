@@ -41,9 +41,10 @@ void construct_stored(stored_t<T>& place,
 #else
 [[gnu::cold]] inline void rethrow_stored(const std::exception_ptr& error) { std::rethrow_exception(error); }
 #endif
+/// Ends a program without exceptions, with the message of an exception that the library has stored, if any.
+[[noreturn]] CORACLE_COLD() void end_with(const std::exception_ptr& error) noexcept;
 [[noreturn]] CORACLE_THROWS_ABI() CORACLE_COLD() inline void rethrow(const std::exception_ptr& error) {
-  if constexpr (!CORACLE_EXCEPTIONS())
-    fail("a program without exceptions took the result of work that failed: put as_outcome() around it");
+  if constexpr (!CORACLE_EXCEPTIONS()) end_with(error);
   rethrow_stored(error);
   __builtin_unreachable();
 }

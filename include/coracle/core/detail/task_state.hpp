@@ -175,7 +175,8 @@ CORACLE_COLD() void rethrow_error_of(const task_frame& body);
 CORACLE_THROWS_ABI() CORACLE_COLD() inline void rethrow_error_of(const task_frame& body) {
   if (const stop_reason why = stopped_outcome::reason(body.outcome); why != stop_reason::none)
     throw_cancelled(why);
-  rethrow(nullptr);
+  const void* const error = &body.outcome;
+  rethrow(*static_cast<const std::exception_ptr*>(error));
 }
 #endif
 }  // namespace coracle::detail
