@@ -199,9 +199,12 @@
 #if defined(CORACLE_ENABLE_LIFETIME_CHECKS) && defined(__clang__)
 #define CORACLE_CORO_RETURN_TYPE() [[clang::coro_return_type, clang::coro_lifetimebound]]
 #define CORACLE_CORO_WRAPPER() [[clang::coro_wrapper]]
+// A wrapper whose task does not refer to the arguments.
+#define CORACLE_CORO_UNBOUND() [[clang::coro_wrapper, clang::coro_disable_lifetimebound]]
 #else
 #define CORACLE_CORO_RETURN_TYPE()
 #define CORACLE_CORO_WRAPPER()
+#define CORACLE_CORO_UNBOUND()
 #endif
 
 // 1 if clang can also be told that an object keeps a parameter, which must then be passed by value.

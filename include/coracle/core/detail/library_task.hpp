@@ -25,7 +25,7 @@ class library_task {
     }
   };
 
-  CORACLE_CORO_WRAPPER() operator task<T>() const noexcept { return task<T>{body_}; }
+  CORACLE_CORO_UNBOUND() operator task<T>() const noexcept { return task<T>{body_}; }
 
  private:
   explicit library_task(std::coroutine_handle<task_promise<T>> body) noexcept : body_(body) {}
