@@ -52,10 +52,14 @@ class siblings_operation : public siblings {
       running_.suspend(parent);
       return running_.transfer_back();
     }
-    if (is_race || !start_.divide(&start_rest, *this)) return start_undivided(inherited, parent);
-    this->template set_environment<Rule>(inherited);
-    running_.begin(count(), parent);
-    return start_child<0>(0, fork_queue::nowhere);
+    if constexpr (is_race) {
+      return start_undivided(inherited, parent);
+    } else {
+      if (!start_.divide(&start_rest, *this)) return start_undivided(inherited, parent);
+      this->template set_environment<Rule>(inherited);
+      running_.begin(count(), parent);
+      return start_child<0>(0, fork_queue::nowhere);
+    }
   }
 
   // ---- divided among the threads of a pool ----
@@ -102,7 +106,9 @@ class siblings_operation : public siblings {
   CORACLE_TRANSFER_ABI() static void child_is_over(basic_callback_frame<shared_promise>* self) {
     auto& mine = static_cast<siblings_operation&>(static_cast<shared_frame&>(*self));
     std::coroutine_handle<> next;
-    if (mine.start_.is_last()) {
+    if (is_race) {
+      next = mine.count_one_down();
+    } else if (mine.start_.is_last()) {
       next = mine.continue_parent();
     } else if (!mine.start_.is_divided()) {
       next = mine.count_one_down();
