@@ -63,6 +63,8 @@ MUTANTS = [
      "  static_cast<void>(waits);\n  unlock();\n"),
     ("src/core/stop_state.cpp", "stop", "a callback that removes itself waits for itself",
      "running_ == &listener && requester_ != &this_thread()", "running_ == &listener"),
+    ("core/detail/stop_state.hpp", "stopped", "the end of a stopped task does not wait for the request that woke it",
+     "    if (requester_ != &this_thread()) remove(listener);\n", ""),
     ("src/core/stop_state.cpp", "stop", "callbacks run before the reason is there",
      "  reason_.store(why, memory_order_release); /*R2*/\n  requester_ = &this_thread();\n"
      "  while (!listeners_.empty()) run_next();\n",

@@ -151,14 +151,20 @@ inline mapping mapping_of_line(const char* line) noexcept {
 }
 /// Calls `visit(const mapping&)` for each mapping, in the order of their addresses.
 template <class Visit>
-void for_each_mapping(pid_t process, Visit visit) noexcept {
+void for_each_mapping(pid_t process, Visit visit) {
   fixed_text<64> name;
   name.add("/proc/").add_number(static_cast<std::uintptr_t>(process)).add("/maps");
-  const int file = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return;
+  struct opened {
+    ~opened() {  // visit() may throw
+      if (file >= 0) ::close(file);
+    }
+    const int file;
+  };
+  const opened maps{::open(name.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (maps.file < 0) return;
   char lines[4096 + 512];
   std::size_t filled = 0;
-  for (ssize_t got; (got = ::read(file, lines + filled, sizeof lines - 1 - filled)) > 0;) {
+  for (ssize_t got; (got = ::read(maps.file, lines + filled, sizeof lines - 1 - filled)) > 0;) {
     filled += static_cast<std::size_t>(got);
     lines[filled] = '\0';
     char* line = lines;
@@ -171,6 +177,5 @@ void for_each_mapping(pid_t process, Visit visit) noexcept {
     if (filled == sizeof lines - 1) filled = 0;  // a path too long to be of use
     std::memmove(lines, line, filled);
   }
-  ::close(file);
 }
 }  // namespace coracle::detail

@@ -3,6 +3,7 @@
 #include <sys/inotify.h>
 
 #include <cerrno>
+#include <coracle/io/detail/one_operation.hpp>
 #include <coracle/io/file_watcher.hpp>
 #include <cstring>
 #include <string>
@@ -68,6 +69,9 @@ file_event file_watcher::take() noexcept {
 }
 
 detail::library_task<file_event> file_watcher::next_body(stop_token token) {
+  CORACLE_REQUIRE(!is_awaited_,
+                  "two coroutines await the next event of a file_watcher: let one of them await all events");
+  const detail::set_in_scope awaited{is_awaited_};
   while (begin_ == end_) {
     const std::size_t got = co_await descriptor_.read_some(buffer_, token);
     begin_ = 0;

@@ -9,6 +9,7 @@
 #include <coracle/core/shared_task.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
+#include <optional>
 #include <stdexcept>
 
 #include "model_children.hpp"
@@ -296,10 +297,13 @@ void stop_of_joiner_against_failure() {
   model_expect(ended == 1 && end == 'e', "it ends once, with the error");
   model_expect(child.destroyed == 1 && child.handled == 0, "the sibling is destroyed once");
 }
-/// The body runs it.
+/// The body runs it. Like an executor that wakes its thread, post() uses the executor after the item can run.
 class place final : public coracle::executor {
  public:
-  void post(coracle::resumption& item) noexcept override { queue_.post(item); }
+  void post(coracle::resumption& item) noexcept override {
+    queue_.post(item);
+    model_expect(has_thread_ == 1, "the executor is still there");
+  }
   template <class Start>
   void begin(Start start) {
     const coracle::detail::executor_scope here{this};
@@ -313,7 +317,25 @@ class place final : public coracle::executor {
 
  private:
   model_executor queue_;
+  plain_int has_thread_ = 1;
 };
+/// A task may end its executor: where a stop request has woken it, it ends only once the request has left
+/// that executor.
+void end_of_executor_against_stop() {
+  std::optional<place> at(std::in_place);
+  const async_manual_reset_event never;
+  coracle::stop_source source;
+  child_log child;
+  char end = ' ';
+  int ended = 0;
+  at->begin([&] { end_of(waits(child, never), source.get_token(), end, ended); });
+  model_thread stopper{[&] { source.request_stop(); }};
+  at->run_until(ended);
+  at.reset();
+  stopper.join();
+  model_expect(ended == 1 && end == 'c', "it ends once, as stopped");
+  model_expect(child.destroyed == 1 && child.handled == 0, "it is destroyed once, without its handler");
+}
 /// The child and the joiner end on their executor while the stop request still runs on another thread.
 void stop_of_joiner_elsewhere() {
   place at;
@@ -474,6 +496,7 @@ int main(int argc, char** argv) {
   run.check("stopped: a request of a child's own against a race", 3, own_request_against_race);
   run.check("stopped: a joiner against a child of its scope", 3, stop_against_child_of_scope);
   run.check("stopped: a joiner against a failure in its scope", 3, stop_of_joiner_against_failure);
+  run.check("stopped: the end of its executor", run.all, end_of_executor_against_stop);
   run.check("stopped: a joiner on another thread", 3, stop_of_joiner_elsewhere);
   run.check("stopped: a scope and its joiner", 3, stop_of_scope_and_of_joiner);
   run.check("stopped: with_scope against a request", 3, stop_against_with_scope);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <coracle/compose/async_scope.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -171,7 +172,7 @@ bool auto_reset_event_without_executor() {
   return woken == million;
 }
 
-// ---- when_all ------------------------------------------------------------------------------------------
+// ---- children ------------------------------------------------------------------------------------------
 
 bool many_children() {
   std::vector<task<int>> children;
@@ -179,6 +180,35 @@ bool many_children() {
   for (int i = 0; i != million; ++i) children.push_back(one());
   const std::vector<int> ones = coracle::sync_wait(coracle::when_all(std::move(children)));
   return std::count(ones.begin(), ones.end(), 1) == million;
+}
+
+// A child is started inside a call of its parent: only so many of those are nested. One level takes a
+// kilobyte of memory, and without the limit a hundred bytes of stack at least.
+constexpr int levels = million / 10;
+task<int> descend_by_when_all(int depth) {
+  mark();
+  if (depth == 0) co_return 0;
+  const auto [below, more] = co_await coracle::when_all(descend_by_when_all(depth - 1), one());
+  mark();
+  co_return below + more;
+}
+bool nested_when_all() { return coracle::sync_wait(descend_by_when_all(levels)) == levels; }
+
+task<> spawn_next(coracle::async_scope& scope, int depth, int& started) {
+  mark();
+  ++started;
+  if (depth != 0) scope.spawn(spawn_next(scope, depth - 1, started));
+  co_return;
+}
+bool nested_spawns() {
+  int started = 0;
+  const auto spawn_and_join = [&]() -> task<> {
+    coracle::async_scope scope;
+    scope.spawn(spawn_next(scope, levels, started));
+    co_await scope.join();
+  };
+  coracle::sync_wait(spawn_and_join());
+  return started == levels + 1;
 }
 
 // ---- generators ----------------------------------------------------------------------------------------
@@ -257,6 +287,8 @@ int main() {
       {"mutex, run_loop", &mutex_on_run_loop},
       {"auto-reset event, no executor", &auto_reset_event_without_executor},
       {"when_all of many", &many_children},
+      {"when_all below when_all", &nested_when_all},
+      {"spawn() below spawn()", &nested_spawns},
       {"elements_of", &deep_elements_of},
       {"elements_of, left early", &deep_elements_of_left_early},
   };

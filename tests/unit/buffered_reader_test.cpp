@@ -3,19 +3,23 @@
 #include <doctest/doctest.h>
 
 #include <cerrno>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/core/stop.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/io/buffered_reader.hpp>
+#include <coracle/testing/poll.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "../support/abort_message.hpp"
 #include "byte_pieces.hpp"
 
 namespace {
 using coracle::buffered_reader;
 using coracle::sync_wait;
 using coracle_test::pieces_to_read;
+using coracle_test::waiting_stream;
 
 static_assert(coracle::byte_source<buffered_reader<pieces_to_read>>);
 
@@ -132,5 +136,38 @@ TEST_CASE("buffered_reader: after an error of the source, or a stop, it goes on 
   stop.request_stop();
   CHECK_THROWS_AS(sync_wait(reader.read_line(stop.get_token())), coracle::operation_cancelled);
   CHECK(sync_wait(reader.read_line()) == "half a line");
+}
+
+constexpr auto reads_line = [](auto& from) { return from.read_line(); };
+constexpr auto reads_until = [](auto& from) { return from.read_until("--"); };
+constexpr auto reads_some = [](auto& from) { return from.read_some(&from, 1); };
+constexpr auto reads_exactly = [](auto& from) { return from.read_exactly(&from, 1); };
+template <auto First, auto Second>
+std::string message_of_overlap() {
+  return coracle_test::abort_message([] {
+    waiting_stream source;
+    buffered_reader reader{source};
+    auto waits = coracle::testing::poll(First(reader));
+    auto overlaps = coracle::testing::poll(Second(reader));
+  });
+}
+TEST_CASE("buffered_reader: two operations at the same time end the program, which says so" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  const std::string message =
+      "coracle: two operations of a buffered_reader overlap: await one before you start the next\n";
+  CHECK(message_of_overlap<reads_line, reads_line>() == message);
+  CHECK(message_of_overlap<reads_until, reads_some>() == message);
+  CHECK(message_of_overlap<reads_some, reads_exactly>() == message);
+  CHECK(message_of_overlap<reads_exactly, reads_until>() == message);
+}
+TEST_CASE("buffered_reader: an operation may begin when the one before was ended where it waited") {
+  waiting_stream source;
+  buffered_reader reader{source};
+  auto waits = coracle::testing::poll(coracle::as_outcome(reader.read_line()));
+  waits.request_stop();
+  REQUIRE(waits.run());
+  CHECK(waits.get().is_cancelled());
+  source.moves.set();
+  CHECK(sync_wait(reader.read_line()) == std::nullopt);
 }
 }  // namespace

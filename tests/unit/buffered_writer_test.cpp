@@ -2,18 +2,22 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/core/stop.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/io/buffered_writer.hpp>
+#include <coracle/testing/poll.hpp>
 #include <string>
 #include <system_error>
 
+#include "../support/abort_message.hpp"
 #include "byte_pieces.hpp"
 
 namespace {
 using coracle::buffered_writer;
 using coracle::sync_wait;
 using coracle_test::pieces_written;
+using coracle_test::waiting_stream;
 
 TEST_CASE(
     "buffered_writer: the sink gets nothing before the buffer is full or flushed, and then all at once") {
@@ -74,5 +78,40 @@ TEST_CASE("buffered_writer: a stop leaves what the sink has not taken in the buf
   CHECK(writer.buffered() == 3);
   sync_wait(writer.flush());
   CHECK(sink.all() == "abc");
+}
+
+constexpr auto flushes = [](auto& into) { return into.flush(); };
+constexpr auto fits = [](auto& into) { return into.write("a"); };
+constexpr auto is_too_long = [](auto& into) { return into.write("123456789"); };
+template <auto First, auto Second>
+std::string message_of_overlap() {
+  return coracle_test::abort_message([] {
+    waiting_stream sink;
+    buffered_writer writer{sink, 8};
+    sync_wait(writer.write("abc"));
+    auto waits = coracle::testing::poll(First(writer));
+    auto overlaps = coracle::testing::poll(Second(writer));
+  });
+}
+TEST_CASE("buffered_writer: two operations at the same time end the program, which says so" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  const std::string message =
+      "coracle: two operations of a buffered_writer overlap: await one before you start the next\n";
+  CHECK(message_of_overlap<flushes, flushes>() == message);
+  CHECK(message_of_overlap<flushes, fits>() == message);
+  CHECK(message_of_overlap<is_too_long, fits>() == message);
+  CHECK(message_of_overlap<is_too_long, flushes>() == message);
+}
+TEST_CASE("buffered_writer: an operation may begin when the one before was ended where it waited") {
+  waiting_stream sink;
+  buffered_writer writer{sink, 8};
+  sync_wait(writer.write("abc"));
+  auto waits = coracle::testing::poll(coracle::as_outcome(writer.flush()));
+  waits.request_stop();
+  REQUIRE(waits.run());
+  CHECK(waits.get().is_cancelled());
+  sink.moves.set();
+  sync_wait(writer.flush());
+  CHECK(writer.buffered() == 0);
 }
 }  // namespace

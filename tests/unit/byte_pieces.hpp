@@ -5,6 +5,7 @@
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/io/byte_stream.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
 #include <cstring>
 #include <deque>
 #include <string>
@@ -51,6 +52,19 @@ struct pieces_written {
     std::string text;
     for (const std::string& each : pieces) text += each;
     return text;
+  }
+};
+/// Moves no byte until the test says so; then it is at its end, and takes all.
+struct waiting_stream {
+  coracle::async_manual_reset_event moves{};
+
+  coracle::task<std::size_t> read_some(std::span<std::byte>, coracle::stop_token) {
+    co_await moves;
+    co_return std::size_t{0};
+  }
+  coracle::task<std::size_t> write_some(std::span<const std::byte> bytes, coracle::stop_token) {
+    co_await moves;
+    co_return bytes.size();
   }
 };
 static_assert(coracle::byte_source<pieces_to_read> && !coracle::byte_sink<pieces_to_read>);

@@ -6,11 +6,13 @@
 #include <coracle/io/file_watcher.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/testing/allocations.hpp>
+#include <coracle/testing/poll.hpp>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <new>
 
+#include "../support/abort_message.hpp"
 #include "../support/temporary_folder.hpp"
 
 namespace {
@@ -55,6 +57,15 @@ TEST_CASE("file_watcher: lost events are reported as an overflow") {
   };
   here.io.run(check());
   CHECK(kept == most);
+}
+
+TEST_CASE("file_watcher: two coroutines that await it at the same time end the program, which says so") {
+  CHECK(coracle_test::abort_message([] {
+          watched_folder here;
+          auto waits = coracle::testing::poll(here.watcher.next());
+          auto overlaps = coracle::testing::poll(here.watcher.next());
+        }) ==
+        "coracle: two coroutines await the next event of a file_watcher: let one of them await all events\n");
 }
 
 TEST_CASE("file_watcher: an allocation that fails is reported, and leaves no descriptor open" *

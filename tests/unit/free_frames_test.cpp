@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <coracle/core/frame_memory.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <cstddef>
 #include <latch>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -92,6 +94,23 @@ TEST_CASE("free frames: what a thread has left for others is counted apart") {
   leaves.join();
   coracle::trim_frame_memory();
   CHECK(count_free_frames().sizes[huge].for_any == 0);
+}
+
+TEST_CASE("free frames: a count that runs out of memory keeps no thread from coming or going" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const keeps_frames one(small, 5);
+  {
+    const keeps_frames two(large, 3);
+    CHECK(coracle::testing::fail_each_allocation([] {
+            try {
+              static_cast<void>(count_free_frames());
+            } catch (const std::bad_alloc&) {
+            }
+          }) >= 2);  // each size takes one
+  }
+  const keeps_frames three(large, 7);
+  CHECK(free_in_threads(small) == 5);
+  CHECK(free_in_threads(large) == 7);
 }
 
 /// Returns true if `holds()` does in a child process.

@@ -6,6 +6,7 @@
 #include <coracle/core/task.hpp>
 #include <coracle/io/buffer.hpp>
 #include <coracle/io/byte_stream.hpp>
+#include <coracle/io/detail/one_operation.hpp>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -29,7 +30,8 @@ namespace coracle {
 /// Exceptions    those of the source, and std::system_error: with std::errc::message_size if the buffer is
 ///               full and does not contain the delimiter, with ENODATA if the source ends before the
 ///               delimiter, or before all requested bytes.
-/// Threads       one operation at a time. The source must outlive the reader.
+/// Threads       one operation at a time; a checked build ends at the second. The source must outlive the
+///               reader.
 /// Cost          one allocation, for the buffer, and a frame for each operation. Each byte is searched once,
 ///               with memchr() for a delimiter of one character.
 template <byte_source Source>
@@ -80,6 +82,8 @@ class buffered_reader {
     begin_ += taken.size();
     return taken;
   }
+  static constexpr char two_at_once[] =
+      "two operations of a buffered_reader overlap: await one before you start the next";
   // std::errc::no_message_available is deprecated since C++23.
   static constexpr std::errc ended_early{ENODATA};
   [[noreturn]] static void fail([[maybe_unused]] std::errc what, const char* why) {
@@ -90,6 +94,7 @@ class buffered_reader {
   const std::unique_ptr<char[]> buffer_;
   const std::size_t size_;
   std::size_t begin_ = 0, end_ = 0;  // the buffered bytes
+  bool is_used_ = false;             // by an operation; only in checked builds
 };
 
 template <byte_source Source>
@@ -122,6 +127,7 @@ task<std::size_t> buffered_reader<Source>::find(std::string_view delimiter, cons
 template <byte_source Source>
 task<std::optional<std::string_view>> buffered_reader<Source>::read_until(std::string_view delimiter,
                                                                           stop_token token) {
+  CORACLE_CHECK_ONE_OPERATION(is_used_, two_at_once);
   CORACLE_REQUIRE(!delimiter.empty(), "read_until() needs a delimiter");
   const std::size_t reach = co_await find(delimiter, token);
   if (reach != 0) co_return take(reach);
@@ -131,6 +137,7 @@ task<std::optional<std::string_view>> buffered_reader<Source>::read_until(std::s
 
 template <byte_source Source>
 task<std::optional<std::string_view>> buffered_reader<Source>::read_line(stop_token token) {
+  CORACLE_CHECK_ONE_OPERATION(is_used_, two_at_once);
   const std::size_t reach = co_await find("\n", token);
   if (reach == 0 && buffered().empty()) co_return std::nullopt;
   std::string_view line = take(reach == 0 ? buffered().size() : reach);
@@ -140,6 +147,7 @@ task<std::optional<std::string_view>> buffered_reader<Source>::read_line(stop_to
 
 template <byte_source Source>
 task<std::size_t> buffered_reader<Source>::read_some(std::span<std::byte> to, stop_token token) {
+  CORACLE_CHECK_ONE_OPERATION(is_used_, two_at_once);
   if (buffered().empty() && to.size() >= size_) {
     const std::size_t direct = co_await source_.read_some(to, token);
     co_return direct;

@@ -5,6 +5,7 @@
 #include <coracle/core/task.hpp>
 #include <coracle/io/buffer.hpp>
 #include <coracle/io/byte_stream.hpp>
+#include <coracle/io/detail/one_operation.hpp>
 #include <cstring>
 #include <memory>
 #include <string_view>
@@ -22,7 +23,8 @@ namespace coracle {
 /// Cancellation  as the sink. What the sink has taken is no longer in the buffer; flush() continues with the
 ///               rest.
 /// Exceptions    those of the sink.
-/// Threads       one operation at a time. The sink must outlive the writer.
+/// Threads       one operation at a time; a checked build ends at the second. The sink must outlive the
+///               writer.
 /// Cost          one allocation, for the buffer, and a frame for each operation. Text that does not fit is
 ///               copied through the buffer in pieces of its size, so the writer never holds more than that.
 template <byte_sink Sink>
@@ -56,14 +58,19 @@ class buffered_writer {
   [[nodiscard]] std::size_t buffered() const noexcept { return end_ - begin_; }
 
  private:
+  static constexpr char two_at_once[] =
+      "two operations of a buffered_writer overlap: await one before you start the next";
+
   Sink& sink_;
   const std::unique_ptr<char[]> buffer_;
   const std::size_t size_;
   std::size_t begin_ = 0, end_ = 0;  // the buffered bytes
+  bool is_used_ = false;             // by flush(), the only one that waits; only in checked builds
 };
 
 template <byte_sink Sink>
 task<> buffered_writer<Sink>::flush(stop_token token) {
+  CORACLE_CHECK_ONE_OPERATION(is_used_, two_at_once);
   while (begin_ != end_) {
     const std::span<const char> rest{buffer_.get() + begin_, end_ - begin_};
     const std::size_t more = co_await sink_.write_some(std::as_bytes(rest), token);
@@ -74,6 +81,7 @@ task<> buffered_writer<Sink>::flush(stop_token token) {
 
 template <byte_sink Sink>
 task<> buffered_writer<Sink>::write(std::string_view text, stop_token token, std::size_t* taken) {
+  CORACLE_CHECK(!is_used_, two_at_once);
   std::size_t local = 0;
   std::size_t& done = taken ? *taken : local;
   for (;;) {

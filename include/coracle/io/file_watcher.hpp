@@ -103,6 +103,7 @@ class file_watcher {
   static constexpr std::size_t buffer_size = 4096;
   alignas(8) std::array<std::byte, buffer_size> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // the events that have been read
+  bool is_awaited_ = false;
   stream_descriptor descriptor_;
 };
 

@@ -68,8 +68,9 @@ void wake_stopped(queued_waiter& waiting, task_frame::function* resumed, bool th
 //     then on await_suspend accesses nothing.
 //  3. The code that serves or withdraws a waiter releases the lock first and then wakes it.
 //  4. The end of the wait begins with finish(), which deregisters the listener and waits until it returns if
-//     it is running on another thread. A listener may therefore use the operation and the primitive until it
-//     returns. No coroutine runs inside a listener, so it waits at most for the lock; and so does finish().
+//     it is running on another thread. A listener may therefore use the operation, the primitive and the
+//     executor until it returns. No coroutine runs inside a listener, so it waits at most for the lock; and
+//     so does finish().
 //  5. A primitive must therefore outlive every await of it, and not merely the wake-up of its waiters.
 //     Destroying a coroutine that waits leaves a dangling waiter; only an operation that calls abandon()
 //     allows it.
