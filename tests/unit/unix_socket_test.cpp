@@ -160,6 +160,28 @@ TEST_CASE("unix_socket: connecting to nobody fails, and a path that exists is no
   CHECK_NOTHROW(io.run(client.connect(at)));
 }
 
+TEST_CASE("unix_socket: a connection is not connected again, a datagram socket may be") {
+  const scratch folder;
+  io_service io;
+  for (const unix_kind kind : {unix_kind::stream, unix_kind::seqpacket}) {
+    const unix_address at = folder.address(kind == unix_kind::stream ? "stream" : "seqpacket");
+    const unix_socket listener = listening(io, at, kind);
+    unix_socket client = unix_socket::create(io, kind);
+    io.run(client.connect(at));
+    CHECK(thrown([&] { io.run(client.connect(at)); }) == std::errc::already_connected);
+    unix_pair ends = make_unix_pair(io, kind);
+    CHECK(thrown([&] { io.run(ends.first.connect(at)); }) == std::errc::already_connected);
+  }
+  const unix_address first = folder.address("first"), second = folder.address("second");
+  unix_socket receivers[] = {unix_socket::create(io, unix_kind::datagram),
+                             unix_socket::create(io, unix_kind::datagram)};
+  receivers[0].bind(first);
+  receivers[1].bind(second);
+  unix_socket sender = unix_socket::create(io, unix_kind::datagram);
+  io.run(sender.connect(first));
+  CHECK_NOTHROW(io.run(sender.connect(second)));
+}
+
 TEST_CASE("unix_socket: connect() to a server that is full is an error, and net::connect() waits for room") {
   io_service io;
   const scratch folder;

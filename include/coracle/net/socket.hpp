@@ -74,7 +74,8 @@ class socket {
 
   // The operations require that the socket is open, and not moved before they have ended.
 
-  /// Awaitable of nothing. A connected UDP socket sends to, and receives from, `remote` only.
+  /// Awaitable of nothing. A TCP socket that is already connected: std::errc::already_connected. A connected
+  /// UDP socket sends to, and receives from, `remote` only.
   socket_connect_operation connect(const ip_endpoint& remote, stop_token token = {}) noexcept;
   /// Awaitable of the next connection, a socket. If the process has no descriptor left, the error is
   /// std::errc::too_many_files_open, and the connection stays in the backlog.
