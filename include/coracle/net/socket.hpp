@@ -153,11 +153,11 @@ class socket {
   /// Awaitable of nothing, which completes when all `size` bytes have been sent.
   CORACLE_CORO_WRAPPER()
   task<> send_all(const void* buffer, byte_count size, stop_token token = {}, std::size_t* sent = nullptr) {
-    return send_all_body(buffer, size, std::move(token), sent);
+    return send_all(std::span{static_cast<const std::byte*>(buffer), size}, std::move(token), sent);
   }
   CORACLE_CORO_WRAPPER()
   task<> send_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* sent = nullptr) {
-    return send_all(bytes.data(), bytes.size(), std::move(token), sent);
+    return send_all_body(bytes, std::move(token), sent);
   }
   CORACLE_CORO_WRAPPER()
   task<> send_all(std::string_view text, stop_token token = {}, std::size_t* sent = nullptr) {
@@ -229,7 +229,7 @@ class socket {
   int receive_flags() const noexcept { return is_stream_ ? 0 : detail::tells_whole_size; }
 
   coracle::detail::library_task<> disconnect_body(stop_token token);
-  coracle::detail::library_task<> send_all_body(const void* buffer, byte_count size, stop_token token,
+  coracle::detail::library_task<> send_all_body(std::span<const std::byte> bytes, stop_token token,
                                                 std::size_t* sent);
   coracle::detail::library_task<> send_parts_body(std::span<const const_buffer> parts, stop_token token,
                                                   std::size_t* sent);
