@@ -421,6 +421,28 @@ TEST_CASE("unix_socket: of descriptors for which the process has no room none is
   for (const owned_descriptor& each : passed) CHECK_FALSE(each.is_open());
 }
 
+TEST_CASE(
+    "unix_socket: bytes behind a message with descriptors are received, though a recv ended before them") {
+  io_service io;
+  unix_pair ends = make_unix_pair(io);
+  const int passed[] = {STDERR_FILENO};
+  io.run(ends.first.send_message(bytes_of("one"), passed));
+  io.run(ends.first.send("two"));
+  io.process_pending_events();  // has reported that they are there
+  std::string received, room(8, '?');
+  coracle::stop_source stop;
+  const auto receive = [&]() -> task<> {
+    while (received.size() != 6)
+      received.append(room, 0, co_await ends.second.recv(room_in(room), stop.get_token()));
+  };
+  const auto end = [&]() -> task<> {
+    co_await io.schedule();
+    stop.request_stop();
+  };
+  CHECK_NOTHROW(io.run(coracle::when_all(receive(), end())));
+  CHECK(received == "onetwo");
+}
+
 TEST_CASE("unix_socket: a wait for a message is stopped, and takes neither bytes nor descriptors") {
   io_service io;
   unix_pair ends = make_unix_pair(io);
