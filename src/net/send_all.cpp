@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "send_all.hpp"
 
+#include <coracle/io/detail/transfer_count.hpp>
 #include <coracle/net/detail/socket_operations.hpp>
 
 #include "../io/parts_left.hpp"
@@ -9,7 +10,7 @@ namespace coracle::net {
 coracle::detail::library_task<> detail::send_all(const io_descriptor& to, std::span<const std::byte> bytes,
                                                  stop_token token, std::size_t* sent) {
   std::size_t local = 0;
-  std::size_t& done = sent ? *sent : local;
+  std::size_t& done = coracle::detail::transfer_count(sent, local, bytes.size());
   while (done != bytes.size()) {
     const std::size_t more = co_await socket_send_operation{to, &bytes[done], bytes.size() - done, token};
     done += more;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <coracle/io/detail/transfer_count.hpp>
 #include <coracle/net/socket.hpp>
 #include <cstring>
 #include <limits>
@@ -113,7 +114,7 @@ coracle::detail::library_task<std::size_t> socket::recv_exactly_body(void* buffe
                                                                      std::size_t* received) {
   CORACLE_REQUIRE(is_stream_, "recv_exactly() of a UDP socket, which receives one datagram: use recv()");
   std::size_t local = 0;
-  std::size_t& done = received ? *received : local;
+  std::size_t& done = coracle::detail::transfer_count(received, local, size);
   while (done != size) {
     const std::size_t more = co_await recv(static_cast<char*>(buffer) + done, size - done, token);
     if (more == 0 && done == 0) co_return more;

@@ -148,7 +148,8 @@ class socket {
 
   // Complete transfers on a TCP stream: tasks that repeat send() or recv(). After a cancellation or an error,
   // `*sent` or `*received`, if given, is the number of bytes transferred; pass it again to continue from
-  // there. Requires: no other operation of the same direction is pending.
+  // there, and set it to 0 before another transfer. Requires: no other operation of the same direction is
+  // pending.
 
   /// Awaitable of nothing, which completes when all `size` bytes have been sent.
   CORACLE_CORO_WRAPPER()
