@@ -61,9 +61,17 @@ std::int64_t connect(io_request& r) noexcept {
 /// A pipe that polls as writable has room for at least this many bytes, so a write of no more does not block.
 constexpr std::size_t max_nonblocking_write = PIPE_BUF;
 
+/// As wait_for(), but an error for a descriptor that was opened as `otherwise`, and never becomes ready.
+std::int64_t wait_to_transfer(int fd, short events, int otherwise) noexcept {
+  const std::int64_t ready = wait_for(fd, events);
+  if (ready != not_ready || (::fcntl(fd, F_GETFL) & O_ACCMODE) != otherwise) return ready;
+  errno = EBADF;
+  return -1;
+}
+
 std::int64_t read(const io_request& r) noexcept {
   if ((r.flags & poll_first) != 0) {
-    if (const std::int64_t ready = wait_for(r.record->fd, POLLIN); ready < 0) return ready;
+    if (const auto ready = wait_to_transfer(r.record->fd, POLLIN, O_WRONLY); ready < 0) return ready;
   }
   return ::read(r.record->fd, r.buffer, r.size);
 }
@@ -91,7 +99,7 @@ ssize_t without_sigpipe_from(Call system_call) noexcept {
 std::int64_t write(const io_request& r) noexcept {
   std::size_t size = r.size;
   if ((r.flags & poll_first) != 0) {
-    if (const std::int64_t ready = wait_for(r.record->fd, POLLOUT); ready < 0) return ready;
+    if (const auto ready = wait_to_transfer(r.record->fd, POLLOUT, O_RDONLY); ready < 0) return ready;
     size = std::min(size, max_nonblocking_write);
   }
   const auto write_now = [&] { return ::write(r.record->fd, r.buffer, size); };
