@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <coracle/core/environment.hpp>
 #include <coracle/io/detail/transfer_count.hpp>
 #include <coracle/net/socket.hpp>
 #include <cstring>
@@ -80,6 +81,8 @@ void socket::close_recv() {
 }
 
 coracle::detail::library_task<> socket::disconnect_body(stop_token token) {
+  if (token == stop_token{}) token = co_await this_task::stop_token();
+  if (const stop_reason why = token.reason(); why != stop_reason::none) coracle::detail::throw_cancelled(why);
   if (is_stream_) {
     // ENOTCONN: the connection has already ended, or there was none. Receiving finds out which.
     const int result = descriptor_.system().shut_down(native_handle(), SHUT_WR);
