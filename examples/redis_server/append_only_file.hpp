@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -114,40 +115,69 @@ class append_only_file {
   std::uint64_t size_when_compact_;
 };
 
-/// Executes the commands of all complete writes. Returns the size of these.
-inline std::size_t execute_complete(std::string_view text, database& into) {
-  command_reader commands{text};
-  std::vector<command> batch;
+/// Takes the commands of the write at the front of `text`. Returns its size, or 0 if it is not complete.
+inline std::size_t take_write(std::string_view text, std::vector<command>& commands) {
+  command_reader reader{text};
   command words;
-  std::size_t begin = 0, before = 0;
-  std::string ignored;
+  commands.clear();
   try {
-    for (; commands.next(words); before = commands.taken()) {
+    for (std::size_t before = 0; reader.next(words); before = reader.taken()) {
       if (words.empty()) continue;
       if (words.front() != "PING") {
-        batch.push_back(words);
+        commands.push_back(words);
         continue;
       }
-      if (text.substr(before, commands.taken() - before) != end_mark(text.substr(begin, before - begin)))
-        break;
-      for (const command& each : batch) into.execute(each, 0, ignored, ignored);
-      ignored.clear();
-      batch.clear();
-      begin = commands.taken();
+      const std::string_view mark = text.substr(before, reader.taken() - before);
+      return mark == end_mark(text.substr(0, before)) ? reader.taken() : 0;
     }
-  } catch (const protocol_error&) {  // of a write that is not complete
+  } catch (const protocol_error&) {
   }
-  return begin;
+  return 0;
 }
+/// Returns true if a complete write follows the mark of one that is not.
+inline bool has_complete_write(std::string_view text) {
+  constexpr std::string_view begin_of_mark = "*2\r\n$4\r\nPING\r\n";
+  std::vector<command> ignored;
+  while (text.find(begin_of_mark) != text.npos) {
+    text.remove_prefix(text.find(begin_of_mark) + begin_of_mark.size());
+    const std::size_t checksum = text.find('\n') + 1;  // behind its size
+    if (take_write(text.substr(text.find('\n', checksum) + 1), ignored) != 0) return true;
+  }
+  return false;
+}
+
+/// Commands that were answered are lost, and the server must not go on as if they had never been.
+class damaged_file : public std::runtime_error {
+ public:
+  damaged_file(const std::string& path, std::size_t at)
+      : runtime_error(
+            path + " is damaged at byte " + std::to_string(at) +
+            ", and complete writes follow: restore it from a copy, or drop these with truncate -s " +
+            std::to_string(at) + " " + path),
+        offset(at) {}
+
+  const std::size_t offset;
+};
 
 /// Executes the commands in the file. Returns how many bytes at its end were of a write that is not
 /// complete, because the server was killed or the power failed: nobody was answered, and they are cut off.
+/// Throws damaged_file if others follow that write, and leaves the file as it is. Without syncs, a power
+/// failure may do that damage, too.
 inline coracle::task<std::size_t> replay(coracle::io_service& io, std::filesystem::path path,
                                          database& into) {
   if (!co_await coracle::filesystem::exists(io, path)) co_return std::size_t{0};
   const std::string text = co_await coracle::filesystem::read_file(io, path);
-  const std::size_t complete = execute_complete(text, into);
-  if (complete != text.size()) co_await coracle::filesystem::resize_file(io, path, complete);
-  co_return text.size() - complete;
+  std::string_view rest = text;
+  std::vector<command> commands;
+  std::string ignored;
+  while (const std::size_t size = take_write(rest, commands)) {
+    for (const command& each : commands) into.execute(each, 0, ignored, ignored);
+    ignored.clear();
+    rest.remove_prefix(size);
+  }
+  const std::size_t complete = text.size() - rest.size();
+  if (has_complete_write(rest)) throw damaged_file(path.string(), complete);
+  if (!rest.empty()) co_await coracle::filesystem::resize_file(io, path, complete);
+  co_return rest.size();
 }
 }  // namespace redis

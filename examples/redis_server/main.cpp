@@ -253,7 +253,8 @@ task<> run(coracle::io_service& io, std::uint16_t port, std::string path, bool i
   }
   const std::size_t cut = co_await replay(io, path, data);
   if (cut != 0)
-    std::fprintf(stderr, "the last %zu bytes of %s were cut off: not complete\n", cut, path.c_str());
+    std::fprintf(stderr, "the last %zu bytes of %s were cut off: a write that is not complete\n", cut,
+                 path.c_str());
   append_only_file log{io, path, co_await coracle::filesystem::open_write_only(io, path), is_synced};
   co_await coracle::when_any(signals.wait(), serve(io, port, std::move(data), &log));
 }

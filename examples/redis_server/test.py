@@ -6,6 +6,7 @@ usage: test.py REDIS_SERVER
 Kills servers of its own with SIGKILL in the middle of their work. Also lets redis-cli and redis-benchmark talk to
 one, if they are installed (Debian: redis-tools).
 """
+import re
 import shutil
 import signal
 import socket
@@ -256,6 +257,15 @@ def test_file(program, folder):
         check("what is not complete is not executed", Client(server)("LLEN", "l"), 0 if len(damaged) == len(whole) else 3)
         server.stop()
         check("what is not complete is cut off", whole.startswith(file.read_bytes()), True)
+    first_mark = whole.index(b"PING")
+    for place in (whole.index(b"stays"), first_mark + len("PING\r\n$20\r\n"), last - 20):
+        damaged = whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1:]
+        file.write_bytes(damaged)
+        result = subprocess.run([program, "0", str(file)], capture_output=True, text=True, timeout=20)
+        begin = max((mark.end() for mark in re.finditer(rb"PING\r\n.*\r\n.*\r\n", whole) if mark.end() <= place), default=0)
+        expected = f"redis_server: {file} is damaged at byte {begin}, and complete writes follow"
+        check("damage in the middle is reported", (result.returncode, result.stderr[:len(expected)]), (1, expected))
+        check("a damaged file is left alone", file.read_bytes(), damaged)
 
 
 def test_tools(program):

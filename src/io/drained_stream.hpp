@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -7,13 +8,13 @@
 
 namespace coracle::detail {
 /// Tells when a receive would find nothing, which saves a request and response protocol one system call in
-/// two: a short read has emptied the buffer of a stream socket, and edge-triggered epoll reports whatever
+/// two: a short read has emptied the buffer of a TCP socket, and edge-triggered epoll reports whatever
 /// arrives after it, see epoll(7). Belongs to the lock of its direction, held during each system call, so an
 /// event for what arrives between the call and completed() is delivered after completed().
 ///
-/// Not every short read has emptied the buffer: it also stops before urgent data, and at the end of one
-/// datagram, and nothing follows the event that reports the end of the stream or an error. Such a descriptor
-/// is never considered drained.
+/// Not every short read has emptied the buffer: it also stops before urgent data, at the end of one datagram,
+/// and on a Unix socket behind bytes that came with descriptors; and nothing follows the event that reports
+/// the end of the stream or an error. Such a descriptor is never considered drained.
 class drained_stream {
  public:
   /// The events after which a short read does not mean that there is nothing left.
@@ -45,10 +46,11 @@ class drained_stream {
   }
   bool is_trusted(int fd) noexcept {
     if (trust_ == trust::unknown) {
-      int type = 0;
-      socklen_t size = sizeof type;
-      const bool is_stream = ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
-      trust_ = is_stream ? trust::yes : trust::no;
+      int protocol = 0;
+      socklen_t size = sizeof protocol;
+      const bool is_tcp =
+          ::getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 && protocol == IPPROTO_TCP;
+      trust_ = is_tcp ? trust::yes : trust::no;
     }
     return trust_ == trust::yes;
   }

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 
 #include <cerrno>
+#include <coracle/io/detail/transfer_count.hpp>
 #include <coracle/io/file.hpp>
 #include <coracle/io/read_only_file.hpp>
 #include <coracle/io/read_write_file.hpp>
@@ -123,7 +124,7 @@ detail::library_task<std::size_t> readable_file::read_exactly_body(std::uint64_t
                                                                    byte_count size, stop_token token,
                                                                    std::size_t* got) const {
   std::size_t local = 0;
-  std::size_t& done = got ? *got : local;
+  std::size_t& done = detail::transfer_count(got, local, size);
   while (done != size) {
     const std::size_t more =
         co_await read(offset + done, static_cast<char*>(buffer) + done, size - done, token);
@@ -137,7 +138,7 @@ detail::library_task<std::size_t> readable_file::read_exactly_body(std::uint64_t
 detail::library_task<> writable_file::write_all_body(std::uint64_t offset, const void* buffer,
                                                      byte_count size, stop_token token, std::size_t* put) {
   std::size_t local = 0;
-  std::size_t& done = put ? *put : local;
+  std::size_t& done = detail::transfer_count(put, local, size);
   while (done != size) {
     const std::size_t more =
         co_await write(offset + done, static_cast<const char*>(buffer) + done, size - done, token);

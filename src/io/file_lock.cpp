@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <coracle/core/environment.hpp>
 #include <coracle/io/file_lock.hpp>
 #include <coracle/time/sleep.hpp>
 #include <utility>
@@ -44,6 +45,7 @@ std::optional<file_lock> try_lock_shared(const readable_file& of) { return file_
 detail::library_task<file_lock> detail::lock_exclusive_body(const writable_file& of) {
   lock_pauses pauses;
   for (;;) {
+    co_await this_task::throw_if_stopped();
     if (std::optional<file_lock> lock = try_lock_exclusive(of)) co_return std::move(*lock);
     co_await sleep_for(pauses.next());
   }
@@ -51,6 +53,7 @@ detail::library_task<file_lock> detail::lock_exclusive_body(const writable_file&
 detail::library_task<file_lock> detail::lock_shared_body(const readable_file& of) {
   lock_pauses pauses;
   for (;;) {
+    co_await this_task::throw_if_stopped();
     if (std::optional<file_lock> lock = try_lock_shared(of)) co_return std::move(*lock);
     co_await sleep_for(pauses.next());
   }

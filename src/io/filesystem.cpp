@@ -87,7 +87,7 @@ void path_operation::fail(int error) const {
   std::string what = words.verb;
   what += opcode == io_opcode::symlink ? std::string(" ") + path_.c_str() : shown(path_);  // not looked up
   if (words.between) what += std::string(" ") + words.between + shown(other_path_);
-  if (result == refused) what += ", a path with a NUL in it";
+  if (has_nul(path_) || has_nul(other_path_)) what += ", a path with a NUL in it";
   throw_error(error, what);
 }
 

@@ -3,6 +3,7 @@
 #include "parts_left.hpp"
 
 #include <coracle/io/detail/io_request.hpp>
+#include <coracle/io/detail/transfer_count.hpp>
 
 namespace coracle::detail {
 std::span<const const_buffer> parts_left::next() const noexcept {
@@ -17,6 +18,7 @@ void parts_left::remove(std::size_t count) noexcept {
   for (; !whole_.empty() && whole_.front().size() <= count; whole_ = whole_.subspan(1))
     count -= whole_.front().size();
   if (count == 0) return;
+  CORACLE_REQUIRE(!whole_.empty(), counts_too_much);
   begin(whole_.front(), count);
   whole_ = whole_.subspan(1);
 }

@@ -41,10 +41,15 @@ std::vector<std::string> candidates(const std::string& program) {
   }
 }
 
+/// The text as the system takes it, which would end at a NUL.
+const char* whole(const std::string& text, const std::string& program) {
+  if (text.find('\0') == text.npos) return text.c_str();
+  detail::throw_error(EINVAL, std::string("cannot run ") + program.c_str() + ", a text with a NUL in it");
+}
 /// The array that execve(2) expects, with a null pointer at the end.
-std::vector<const char*> pointers_to(const std::vector<std::string>& texts) {
+std::vector<const char*> pointers_to(const std::vector<std::string>& texts, const std::string& program) {
   std::vector<const char*> all;
-  for (const std::string& each : texts) all.push_back(each.c_str());
+  for (const std::string& each : texts) all.push_back(whole(each, program));
   all.push_back(nullptr);
   return all;
 }
@@ -58,7 +63,7 @@ int open_for(const redirection& what, const std::string& program) {
   if (what.what() == kind::read_file) flags = O_RDONLY;
   if (what.what() == kind::write_file) flags = O_WRONLY | O_CREAT | O_TRUNC;
   if (what.what() == kind::append_file) flags = O_WRONLY | O_CREAT | O_APPEND;
-  const int fd = ::open(path.c_str(), flags | O_CLOEXEC, less_the_umask);
+  const int fd = ::open(whole(path, program), flags | O_CLOEXEC, less_the_umask);
   if (fd < 0) detail::throw_error(errno, "cannot open " + path + " for " + program);
   return fd;
 }
@@ -119,15 +124,16 @@ process::process(io_service& service, const command& what)
   CORACLE_REQUIRE(&detail::io_descriptor::system_of(service) == &detail::io_system::linux_system(),
                   "a process was started for a simulated io_service, which has none");
   endings ends{*this, service, what};
-  const std::vector<std::string> programs = candidates(what.arguments().front());
+  const std::string& program = what.arguments().front();
+  const std::vector<std::string> programs = candidates(program);
   const std::vector<std::string> variables = what.its_environment();
-  std::vector<const char*> program_texts = pointers_to(programs);
+  std::vector<const char*> program_texts = pointers_to(programs, program);
   program_texts.pop_back();
-  const std::vector<const char*> argument_texts = pointers_to(what.arguments());
-  const std::vector<const char*> variable_texts = pointers_to(variables);
+  const std::vector<const char*> argument_texts = pointers_to(what.arguments(), program);
+  const std::vector<const char*> variable_texts = pointers_to(variables, program);
   detail::child_plan plan{
       program_texts,         argument_texts.data(),
-      variable_texts.data(), what.its_folder().empty() ? nullptr : what.its_folder().c_str(),
+      variable_texts.data(), what.its_folder().empty() ? nullptr : whole(what.its_folder(), program),
       ends.plan(),           what.limits(),
       what.its_group()};
   detail::spawned child = detail::spawn(plan);

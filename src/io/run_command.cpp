@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <cerrno>
 #include <coracle/compose/when_all.hpp>
+#include <coracle/core/environment.hpp>
 #include <coracle/io/io_result.hpp>
 #include <coracle/io/process.hpp>
 #include <coracle/io/run_command.hpp>
@@ -41,6 +42,7 @@ task<std::string> collect(stream_descriptor* from, std::size_t most, const std::
 
 detail::library_task<command_result> detail::run_command_body(io_service& service, command what,
                                                               std::string input, std::size_t most) {
+  co_await this_task::throw_if_stopped();
   const auto collects = [&what](std::size_t number) {
     return what.descriptors()[number].second.what() == redirection::kind::inherit;
   };

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <coracle/base/check.hpp>
+#include <coracle/io/detail/transfer_count.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/stream_descriptor.hpp>
 #include <string>
@@ -62,7 +63,7 @@ stream_descriptor stream_descriptor::standard_error(io_service& service) {
 detail::library_task<> stream_descriptor::write_all_body(std::span<const std::byte> bytes, stop_token token,
                                                          std::size_t* written) {
   std::size_t local = 0;
-  std::size_t& done = written ? *written : local;
+  std::size_t& done = detail::transfer_count(written, local, bytes.size());
   while (done != bytes.size()) {
     const std::size_t more = co_await write_some(bytes.subspan(done), token);
     done += more;

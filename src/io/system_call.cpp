@@ -48,31 +48,30 @@ std::int64_t receive_from(io_request& r) noexcept {
   return received;
 }
 
-std::int64_t end_of_connect(int fd) noexcept {
-  // SO_ERROR is 0 while the attempt is still in progress, too, so first find out whether it has ended.
-  const std::int64_t writable = wait_for(fd, POLLOUT);
-  if (writable < 0) return writable;
-  int error = 0;
-  socklen_t size = sizeof error;
-  if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return -1;
-  if (error == 0) return 0;
-  errno = error;
-  return -1;
-}
+/// Only another connect() ends an attempt for Linux, too: until then, a connected socket could be connected
+/// again, and one that was refused would first report ECONNABORTED.
 std::int64_t connect(io_request& r) noexcept {
-  if (r.begun) return end_of_connect(r.record->fd);
   if (::connect(r.record->fd, static_cast<const sockaddr*>(r.address), r.address_size) == 0) return 0;
   // An interrupted connect() continues in the background, like one that returns EINPROGRESS.
-  r.begun = errno == EINPROGRESS || errno == EINTR;
-  return r.begun ? not_ready : -1;
+  const bool continues = errno == EINPROGRESS || errno == EINTR || (r.begun && errno == EALREADY);
+  r.begun = r.begun || continues;
+  return continues ? not_ready : -1;
 }
 
 /// A pipe that polls as writable has room for at least this many bytes, so a write of no more does not block.
 constexpr std::size_t max_nonblocking_write = PIPE_BUF;
 
+/// As wait_for(), but an error for a descriptor that was opened as `otherwise`, and never becomes ready.
+std::int64_t wait_to_transfer(int fd, short events, int otherwise) noexcept {
+  const std::int64_t ready = wait_for(fd, events);
+  if (ready != not_ready || (::fcntl(fd, F_GETFL) & O_ACCMODE) != otherwise) return ready;
+  errno = EBADF;
+  return -1;
+}
+
 std::int64_t read(const io_request& r) noexcept {
   if ((r.flags & poll_first) != 0) {
-    if (const std::int64_t ready = wait_for(r.record->fd, POLLIN); ready < 0) return ready;
+    if (const auto ready = wait_to_transfer(r.record->fd, POLLIN, O_WRONLY); ready < 0) return ready;
   }
   return ::read(r.record->fd, r.buffer, r.size);
 }
@@ -100,7 +99,7 @@ ssize_t without_sigpipe_from(Call system_call) noexcept {
 std::int64_t write(const io_request& r) noexcept {
   std::size_t size = r.size;
   if ((r.flags & poll_first) != 0) {
-    if (const std::int64_t ready = wait_for(r.record->fd, POLLOUT); ready < 0) return ready;
+    if (const auto ready = wait_to_transfer(r.record->fd, POLLOUT, O_RDONLY); ready < 0) return ready;
     size = std::min(size, max_nonblocking_write);
   }
   const auto write_now = [&] { return ::write(r.record->fd, r.buffer, size); };

@@ -18,10 +18,13 @@ class category final : public std::error_category {
   std::string message(int error) const override { return ::gai_strerror(error); }
 };
 
-[[noreturn]] void fail(int error, const std::string& host, const std::string& service) {
+/// `cause`: the errno of getaddrinfo(3). If that finds no free descriptor, it may say that there is no such
+/// name.
+[[noreturn]] void fail(int error, const std::string& host, const std::string& service, int cause = 0) {
   const std::string what = error == EAI_SERVICE ? "cannot find the port of \"" + service + "\""
                                                 : "cannot find the address of \"" + host + "\"";
-  if (error == EAI_SYSTEM) throw std::system_error(errno, std::system_category(), what);
+  const bool is_of_system = error == EAI_SYSTEM || cause == EMFILE || cause == ENFILE;
+  if (is_of_system) throw std::system_error(cause, std::system_category(), what);
   throw std::system_error(error, resolver_category(), what);
 }
 
@@ -50,8 +53,9 @@ std::vector<ip_endpoint> look_up(const std::string& host, const std::string& ser
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
+  errno = 0;
   if (const int error = ::getaddrinfo(host.c_str(), service.c_str(), &wanted, &list); error != 0) {
-    fail(error, host, service);
+    fail(error, host, service, errno);
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner{list, &::freeaddrinfo};
   std::vector<ip_endpoint> found;

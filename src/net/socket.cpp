@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <coracle/core/environment.hpp>
+#include <coracle/io/detail/transfer_count.hpp>
 #include <coracle/net/socket.hpp>
 #include <cstring>
 #include <limits>
@@ -10,10 +12,10 @@
 #include <system_error>
 
 #include "../io/io_system.hpp"
-#include "../io/parts_left.hpp"
 #include "../io/system_call.hpp"
 #include "../io/system_error.hpp"
 #include "delimiter_search.hpp"
+#include "send_all.hpp"
 #include "socket_address.hpp"
 
 namespace coracle::net {
@@ -30,6 +32,9 @@ std::error_code error_of(int error) noexcept { return {error, std::system_catego
 std::size_t require_whole(std::size_t received, std::size_t room) {
   if (received > room) throw_error(EMSGSIZE, "cannot receive a datagram that is longer than the buffer");
   return received;
+}
+void require_stream_to_send_all(bool is_stream) {
+  CORACLE_REQUIRE(is_stream, "send_all() of a UDP socket, which sends one datagram: use send()");
 }
 }  // namespace
 
@@ -76,6 +81,8 @@ void socket::close_recv() {
 }
 
 coracle::detail::library_task<> socket::disconnect_body(stop_token token) {
+  if (token == stop_token{}) token = co_await this_task::stop_token();
+  if (const stop_reason why = token.reason(); why != stop_reason::none) coracle::detail::throw_cancelled(why);
   if (is_stream_) {
     // ENOTCONN: the connection has already ended, or there was none. Receiving finds out which.
     const int result = descriptor_.system().shut_down(native_handle(), SHUT_WR);
@@ -94,27 +101,15 @@ coracle::detail::library_task<> socket::disconnect_body(stop_token token) {
   remote_ = unspecified_like(remote_);
 }
 
-coracle::detail::library_task<> socket::send_all_body(const void* buffer, byte_count size, stop_token token,
+coracle::detail::library_task<> socket::send_all_body(std::span<const std::byte> bytes, stop_token token,
                                                       std::size_t* sent) {
-  CORACLE_REQUIRE(is_stream_, "send_all() of a UDP socket, which sends one datagram: use send()");
-  std::size_t local = 0;
-  std::size_t& done = sent ? *sent : local;
-  while (done != size) {
-    const std::size_t more = co_await send(static_cast<const char*>(buffer) + done, size - done, token);
-    done += more;
-  }
+  require_stream_to_send_all(is_stream_);
+  return detail::send_all(descriptor_, bytes, std::move(token), sent);
 }
-
 coracle::detail::library_task<> socket::send_parts_body(std::span<const const_buffer> parts, stop_token token,
                                                         std::size_t* sent) {
-  CORACLE_REQUIRE(is_stream_, "send_all() of a UDP socket, which sends one datagram: use send()");
-  std::size_t local = 0;
-  std::size_t& done = sent ? *sent : local;
-  for (coracle::detail::parts_left left{parts, done}; !left.empty();) {
-    const std::size_t more = co_await send(left.next(), token);
-    left.remove(more);
-    done += more;
-  }
+  require_stream_to_send_all(is_stream_);
+  return detail::send_all(descriptor_, parts, std::move(token), sent);
 }
 
 coracle::detail::library_task<std::size_t> socket::recv_exactly_body(void* buffer, byte_count size,
@@ -122,7 +117,7 @@ coracle::detail::library_task<std::size_t> socket::recv_exactly_body(void* buffe
                                                                      std::size_t* received) {
   CORACLE_REQUIRE(is_stream_, "recv_exactly() of a UDP socket, which receives one datagram: use recv()");
   std::size_t local = 0;
-  std::size_t& done = received ? *received : local;
+  std::size_t& done = coracle::detail::transfer_count(received, local, size);
   while (done != size) {
     const std::size_t more = co_await recv(static_cast<char*>(buffer) + done, size - done, token);
     if (more == 0 && done == 0) co_return more;

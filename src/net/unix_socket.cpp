@@ -10,8 +10,8 @@
 
 #include "../io/io_system.hpp"
 #include "../io/owned_fd.hpp"
-#include "../io/parts_left.hpp"
 #include "../io/system_error.hpp"
+#include "send_all.hpp"
 
 namespace coracle::net {
 namespace {
@@ -33,6 +33,9 @@ void require_real(io_service& service) {
   CORACLE_REQUIRE(&io_descriptor::system_of(service) == &coracle::detail::io_system::linux_system(),
                   "a unix_socket was made for a simulated io_service, which has none: use net::socket");
 }
+void require_stream_to_send_all(unix_kind kind) {
+  CORACLE_REQUIRE(kind == unix_kind::stream, "send_all() of a Unix socket that sends messages: use send()");
+}
 }  // namespace
 
 unix_socket unix_socket::create(io_service& service, unix_kind kind) {
@@ -44,24 +47,13 @@ unix_socket unix_socket::create(io_service& service, unix_kind kind) {
 
 coracle::detail::library_task<> unix_socket::send_all_body(std::span<const std::byte> bytes, stop_token token,
                                                            std::size_t* sent) {
-  CORACLE_REQUIRE(kind_ == unix_kind::stream, "send_all() of a Unix socket that sends messages: use send()");
-  std::size_t its_own = 0;
-  std::size_t& done = sent ? *sent : its_own;
-  while (done != bytes.size()) {
-    const std::size_t more = co_await send(bytes.subspan(done), token);
-    done += more;
-  }
+  require_stream_to_send_all(kind_);
+  return detail::send_all(descriptor_, bytes, std::move(token), sent);
 }
 coracle::detail::library_task<> unix_socket::send_parts_body(std::span<const const_buffer> parts,
                                                              stop_token token, std::size_t* sent) {
-  CORACLE_REQUIRE(kind_ == unix_kind::stream, "send_all() of a Unix socket that sends messages: use send()");
-  std::size_t its_own = 0;
-  std::size_t& done = sent ? *sent : its_own;
-  for (coracle::detail::parts_left left{parts, done}; !left.empty();) {
-    const std::size_t more = co_await send(left.next(), token);
-    left.remove(more);
-    done += more;
-  }
+  require_stream_to_send_all(kind_);
+  return detail::send_all(descriptor_, parts, std::move(token), sent);
 }
 
 unix_pair make_unix_pair(io_service& service, unix_kind kind) {

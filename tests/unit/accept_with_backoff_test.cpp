@@ -1,8 +1,6 @@
 // tests/unit/accept_with_backoff_test.cpp -- a server survives a shortage of descriptors, simulated and real.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -20,6 +18,8 @@
 #include <system_error>
 #include <utility>
 #include <vector>
+
+#include "../support/descriptor_limit.hpp"
 
 namespace {
 using namespace std::chrono_literals;
@@ -152,23 +152,6 @@ TEST_CASE("accept_with_backoff: which errors pass") {
   CHECK(coracle::net::detail::after({EMFILE, std::generic_category()}) == after_failed_accept::give_up);
 }
 
-/// Limits the descriptors of the process to numbers below `end` for its lifetime.
-class descriptor_limit {
- public:
-  explicit descriptor_limit(int end) {
-    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
-    rlimit less = before_;
-    less.rlim_cur = static_cast<rlim_t>(end);
-    REQUIRE(::setrlimit(RLIMIT_NOFILE, &less) == 0);
-  }
-  descriptor_limit(const descriptor_limit&) = delete;
-  descriptor_limit& operator=(const descriptor_limit&) = delete;
-  ~descriptor_limit() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-
- private:
-  rlimit before_{};
-};
-
 TEST_CASE("accept_with_backoff: under a real limit a server serves all that come, a few at a time") {
   constexpr int clients = 30, at_a_time = 8;
   coracle::io_service io;
@@ -201,9 +184,7 @@ TEST_CASE("accept_with_backoff: under a real limit a server serves all that come
       co_await each.recv_exactly(&byte, 1);
     }
   };
-  const int next_free = ::dup(0);
-  ::close(next_free);
-  const descriptor_limit limited{next_free + at_a_time};
+  const coracle_test::descriptor_limit limited{at_a_time};
   const auto server = [&]() -> task<> { co_await coracle::with_scope(serve); };
   io.run(coracle::when_all(server(), talk()));
   CHECK(served == clients);

@@ -17,6 +17,8 @@
 #include <system_error>
 #include <vector>
 
+#include "../support/descriptor_limit.hpp"
+
 namespace {
 using namespace std::chrono_literals;
 using coracle::task;
@@ -50,6 +52,23 @@ TEST_CASE("resolve: what has no address, or no port, is an error with its name")
     CHECK(error_of("127.0.0.1", each) == std::string("cannot find the port of \"") + each + '"');
   }
   CHECK(coracle::sync_wait(resolve("127.0.0.1", "65535")).front().to_string() == "127.0.0.1:65535");
+}
+
+TEST_CASE(
+    "resolve: without a descriptor to look a name up with, the error is not that there is no such name") {
+  const auto error_of = [](const char* host, const char* service) {
+    const coracle_test::descriptor_limit limited{0};
+    try {
+      coracle::sync_wait(resolve(host, service));
+    } catch (const std::system_error& e) {
+      return e.code();
+    }
+    return std::error_code{};
+  };
+  CHECK(error_of("localhost", "80") == std::errc::too_many_files_open);
+  CHECK(error_of("127.0.0.1", "http") == std::errc::too_many_files_open);
+  CHECK(error_of("127.0.0.1", "80") == std::error_code{});
+  CHECK(error_of("127.0.0.1", "70000") == std::error_code(EAI_SERVICE, coracle::net::resolver_category()));
 }
 
 TEST_CASE("connect: by name, to the address on which somebody listens") {

@@ -142,6 +142,10 @@ TEST_CASE("filesystem: an error says what failed, and for which paths") {
     CHECK(co_await failure_of(fs::open_write_only(here.io, a, file_open_mode::create_new)) ==
           "cannot open " + a + ": File exists");
     CHECK(co_await failure_of(fs::open_directory(here.io, a)) == "cannot open " + a + ": Not a directory");
+    const std::string folder = (here / "folder").native();
+    co_await fs::create_directory(here.io, folder);
+    CHECK(co_await failure_of(fs::rename(here.io, folder, folder + "/inside")) ==
+          "cannot rename " + folder + " to " + folder + "/inside: Invalid argument");
   };
   here.io.run(use());
 }

@@ -149,6 +149,27 @@ TEST_CASE("process: the error names the program, and the file or folder that it 
   CHECK(of_process == "cannot start a process for /bin/sh" + exhausted);
 }
 
+TEST_CASE("process: a text with a NUL in it is refused, rather than cut there") {
+  using namespace std::string_literals;
+  const auto message = [](const command& what) {
+    io_service io;
+    std::string text;
+    try {
+      process{io, what};
+    } catch (const std::system_error& error) {
+      text = error.what();
+    }
+    return text;
+  };
+  const std::string cut = "/bin/sh\0x"s,
+                    refused = "cannot run /bin/sh, a text with a NUL in it: Invalid argument";
+  CHECK(message(command{cut}) == refused);
+  CHECK(message(command{"/bin/sh", cut}) == refused);
+  CHECK(message(shell(":").environment("A", cut)) == refused);
+  CHECK(message(shell(":").folder("/\0x"s)) == refused);
+  CHECK(message(shell(":").output(redirection::to_file("/dev/null\0x"s))) == refused);
+}
+
 TEST_CASE("process: a name without a slash is looked up in PATH, past what may not be executed") {
   const scratch folder;
   std::filesystem::create_directory(folder.path / "echo");
@@ -192,6 +213,14 @@ TEST_CASE("run_command: more output than is allowed is an error, and ends the pr
   }
   CHECK(text == "yes has written more than 1000 bytes: Message too long");
   CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);  // no child is left
+}
+
+TEST_CASE("run_command: a stop request from before does not start the program") {
+  io_service io;
+  coracle::stop_source stop;
+  stop.request_stop();
+  const auto run = [&]() -> task<> { co_await run_command(io, command{"/no/such/program"}); };
+  CHECK_THROWS_AS(io.run(coracle::with_stop(run(), stop.get_token())), coracle::operation_cancelled);
 }
 
 TEST_CASE("run_command: in time, or killed together with what it has started") {

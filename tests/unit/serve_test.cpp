@@ -1,14 +1,15 @@
 // tests/unit/serve_test.cpp -- the limits, errors and shutdown of a server, on a simulated network.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/operation_cancelled.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/net/serve.hpp>
 #include <coracle/testing/simulation/simulated_host.hpp>
@@ -18,6 +19,8 @@
 #include <stdexcept>
 #include <system_error>
 #include <vector>
+
+#include "../support/descriptor_limit.hpp"
 
 namespace {
 using namespace std::chrono_literals;
@@ -184,6 +187,56 @@ TEST_CASE(
   its.sim.run(failed());
 }
 
+/// Counts the errors that report a refused connection.
+struct counts_refusals {
+  int& count;
+  void operator()(const std::exception_ptr& error) const {
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::system_error& e) {
+      if (e.code() == std::errc::too_many_files_open) ++count;
+    }
+  }
+};
+/// A listener with a connection at any time. Each takes a descriptor of this process.
+struct busy_listener {
+  task<coracle::owned_descriptor> accept(coracle::stop_token) {
+    co_await coracle::sleep_for(1ms);
+    const int fd = ::dup(STDERR_FILENO);
+    if (fd < 0) throw std::system_error(errno, std::system_category());
+    co_return coracle::owned_descriptor{fd};
+  }
+};
+
+TEST_CASE("serve: begun without a descriptor, it refuses connections as soon as one is free") {
+  world its;
+  busy_listener listener;
+  int served = 0, refused = 0;
+  const auto keep = [&](coracle::owned_descriptor) -> task<> {
+    ++served;
+    co_await coracle::sleep_for(1h);
+  };
+  const auto begin = [&]() -> task<> {
+    co_await its.server.io().schedule();
+    co_await serve(listener, keep, {.drain = 0s}, counts_refusals{refused});
+  };
+  const auto make_room = [&](coracle_test::descriptor_limit& limited) -> task<> {
+    co_await coracle::sleep_for(10s);
+    CHECK(refused == 0);
+    limited.set(1);
+    co_await coracle::sleep_for(30ms);
+    CHECK(refused != 0);
+    co_await coracle::sleep_for(1s);
+    CHECK(refused >= 30);
+    CHECK(served == 0);
+    limited.set(2);
+    co_await coracle::sleep_for(30ms);
+    CHECK(served == 1);
+  };
+  coracle_test::descriptor_limit limited{0};
+  its.sim.run(coracle::when_any(begin(), make_room(limited)));
+}
+
 TEST_CASE("serve: refuses connections for which there is no descriptor, and goes on with the others") {
   constexpr int room_for = 4, come = 12;
   coracle::io_service io;
@@ -196,13 +249,6 @@ TEST_CASE("serve: refuses connections for which there is no descriptor, and goes
   const auto echo = [&](socket client) -> task<> {
     char byte = 0;
     while (co_await client.recv_exactly(&byte, 1) != 0) co_await client.send_all(&byte, 1);
-  };
-  const auto note = [&](const std::exception_ptr& error) {
-    try {
-      std::rethrow_exception(error);
-    } catch (const std::system_error& e) {
-      if (e.code() == std::errc::too_many_files_open) ++told;
-    }
   };
   // Each answered client keeps its connection, and with it a descriptor, until all have been answered or
   // refused.
@@ -226,15 +272,8 @@ TEST_CASE("serve: refuses connections for which there is no descriptor, and goes
     CHECK(co_await clients[0].recv(&byte, 1) == 1);  // there is room again
     clients.clear();                                 // or serve() would wait for the end of this connection
   };
-  const int next_free = ::dup(0);
-  ::close(next_free);
-  rlimit before{};
-  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
-  rlimit less = before;
-  less.rlim_cur = static_cast<rlim_t>(next_free + room_for + 1);  // and the spare one
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &less) == 0);
-  io.run(coracle::when_any(talk(), serve(listener, echo, serve_limits{}, note)));
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  const coracle_test::descriptor_limit limited{room_for + 1};  // and the spare one
+  io.run(coracle::when_any(talk(), serve(listener, echo, serve_limits{}, counts_refusals{told})));
   CHECK(served == room_for);
   CHECK(refused == come - room_for);
   CHECK(told == refused);

@@ -55,6 +55,9 @@ TEST_CASE("socket: stop requested before: no operation starts, and what is there
     CHECK(co_await is_cancelled(udp.send_to(udp.local_endpoint(), "z", 1, token)));
     CHECK(co_await ends.server.recv(&byte, 1) == 1);
     CHECK(byte == 'x');
+    CHECK(co_await is_cancelled(ends.client.disconnect(token)));
+    CHECK(co_await is_cancelled(coracle::with_stop(ends.client.disconnect(), token)));
+    co_await send_all(ends.client, "y");
     ends.server.close_send();
     CHECK((co_await receive_all(ends.client)).empty());
   }());

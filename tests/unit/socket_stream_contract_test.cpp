@@ -229,6 +229,27 @@ TEST_CASE("socket: nobody listens: the connection is refused") {
   CHECK(error == std::errc::connection_refused);
 }
 
+TEST_CASE("socket: a connection is not connected again, one that was refused may be") {
+  service_under_test here;
+  io_service& io = here.io;
+  socket listener = listening(io), client = socket::create_tcpv4(io), server = socket::create_tcpv4(io);
+  socket silent = socket::create_tcpv4(io);
+  silent.bind(any_port);
+  io.run([&]() -> task<> {
+    for (int attempt = 0; attempt != 2; ++attempt) {
+      CHECK(co_await error_of(client.connect(silent.local_endpoint())) == std::errc::connection_refused);
+    }
+    co_await coracle::when_all(client.connect(listener.local_endpoint()), listener.accept(server));
+    for (int attempt = 0; attempt != 2; ++attempt) {
+      CHECK(co_await error_of(client.connect(silent.local_endpoint())) == std::errc::already_connected);
+    }
+    CHECK(client.remote_endpoint() == listener.local_endpoint());
+    CHECK(co_await error_of(server.connect(listener.local_endpoint())) == std::errc::already_connected);
+    co_await send_all(client, "still");
+    CHECK(co_await receive_some(server) == "still");
+  }());
+}
+
 TEST_CASE("socket: a peer that goes with data unread resets the connection") {
   service_under_test here;
   io_service& io = here.io;

@@ -10,11 +10,15 @@
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/io/read_only_file.hpp>
 #include <coracle/io/stream_descriptor.hpp>
+#include <coracle/io/write_only_file.hpp>
+#include <coracle/net/send_file.hpp>
 #include <coracle/net/socket.hpp>
 #include <coracle/net/unix_socket.hpp>
 #include <coracle/testing/simulation/simulated_host.hpp>
 #include <coracle/testing/simulation/simulation.hpp>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -355,6 +359,67 @@ TEST_CASE("socket: receiving from a stream into 0 bytes ends a checked program a
           auto ends = coracle::make_pipe(io);
           io.run(ends.read_end.read_some(nullptr, 0));
         }) == "coracle: read_some()" + why);
+}
+
+TEST_CASE("socket, file, stream: a count that another transfer has left ends the program and says so") {
+  constexpr void (*transfers[])() = {
+      [] {
+        coracle::io_service io;
+        connection ends{io};
+        ends.server.close();
+        std::size_t sent = 4;
+        io.run(ends.client.send_all("abc", {}, &sent));
+      },
+      [] {
+        coracle::io_service io;
+        connection ends{io};
+        ends.server.close();
+        std::size_t sent = 4;
+        const coracle::const_buffer parts[] = {"a", "bc"};
+        io.run(ends.client.send_all(parts, {}, &sent));
+      },
+      [] {
+        coracle::io_service io;
+        connection ends{io};
+        ends.server.close();
+        char text[3];
+        std::size_t received = 4;
+        io.run(ends.client.recv_exactly(text, sizeof text, {}, &received));
+      },
+      [] {
+        coracle::io_service io;
+        auto ends = coracle::make_pipe(io);
+        ends.read_end.close();
+        std::size_t written = 4;
+        io.run(ends.write_end.write_all("abc", {}, &written));
+      },
+      [] {
+        coracle::io_service io;
+        auto full = coracle::write_only_file::open(io, "/dev/full", coracle::file_open_mode::open_existing);
+        std::size_t put = 4;
+        io.run(full.write_all(0, "abc", {}, &put));
+      },
+      [] {
+        coracle::io_service io;
+        const auto zeros = coracle::read_only_file::open(io, "/dev/zero");
+        char text[3];
+        std::size_t got = 4;
+        io.run(zeros.read_exactly(0, text, sizeof text, {}, &got));
+      },
+      [] {
+        coracle::io_service io;
+        connection ends{io};
+        ends.server.close();
+        const auto zeros = coracle::read_only_file::open(io, "/dev/zero");
+        std::uint64_t sent = 4;
+        io.run(coracle::net::send_file(ends.client, zeros, 0, 3, {}, &sent));
+      },
+  };
+  for (void (*const each)() : transfers) {
+    CHECK(coracle_test::abort_message(each) ==
+          "coracle: a count of transferred bytes exceeds the size of what was to be transferred: set it to 0 "
+          "before you transfer something else\n");
+  }
 }
 
 TEST_CASE("socket: whole transfers of datagrams end the program and say so") {

@@ -18,6 +18,7 @@
 #include <csignal>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "../support/test_coroutine.hpp"
 
@@ -180,6 +181,34 @@ TEST_CASE("stream_descriptor: a device without poll(2) is read and written, and 
   CHECK(text == std::string(3, '\0'));
   CHECK(error_of(opened("/dev/full", O_WRONLY).write_some("text", 4)) == std::errc::no_space_on_device);
   CHECK(error_of(opened("/dev", O_RDONLY).read_some(bytes_of(text))) == std::errc::is_a_directory);
+}
+
+TEST_CASE(
+    "stream_descriptor: the wrong end of a pipe is an error, in blocking mode too, and not waited for") {
+  io_service io;
+  for (const int mode : {0, O_NONBLOCK}) {
+    int ends[2];
+    REQUIRE(::pipe2(ends, O_CLOEXEC | mode) == 0);
+    stream_descriptor read_end{io, ends[0]}, write_end{io, ends[1]};
+    coracle::stop_source stop;
+    std::string text = "x";
+    int errors = 0;
+    const auto count = [&](auto operation) -> task<> {
+      try {
+        co_await std::move(operation);
+      } catch (const std::system_error& error) {
+        errors += error.code() == std::errc::bad_file_descriptor;
+      } catch (const coracle::operation_cancelled&) {
+      }
+    };
+    const auto end_waits = [&]() -> task<> {
+      co_await io.schedule();
+      stop.request_stop();
+    };
+    io.run(coracle::when_all(count(write_end.read_some(bytes_of(text), stop.get_token())),
+                             count(read_end.write_some(bytes_of(text), stop.get_token())), end_waits()));
+    CHECK(errors == 2);
+  }
 }
 
 TEST_CASE("stream_descriptor: errors are of the call, and what is no descriptor is refused") {

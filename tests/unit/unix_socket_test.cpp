@@ -160,6 +160,28 @@ TEST_CASE("unix_socket: connecting to nobody fails, and a path that exists is no
   CHECK_NOTHROW(io.run(client.connect(at)));
 }
 
+TEST_CASE("unix_socket: a connection is not connected again, a datagram socket may be") {
+  const scratch folder;
+  io_service io;
+  for (const unix_kind kind : {unix_kind::stream, unix_kind::seqpacket}) {
+    const unix_address at = folder.address(kind == unix_kind::stream ? "stream" : "seqpacket");
+    const unix_socket listener = listening(io, at, kind);
+    unix_socket client = unix_socket::create(io, kind);
+    io.run(client.connect(at));
+    CHECK(thrown([&] { io.run(client.connect(at)); }) == std::errc::already_connected);
+    unix_pair ends = make_unix_pair(io, kind);
+    CHECK(thrown([&] { io.run(ends.first.connect(at)); }) == std::errc::already_connected);
+  }
+  const unix_address first = folder.address("first"), second = folder.address("second");
+  unix_socket receivers[] = {unix_socket::create(io, unix_kind::datagram),
+                             unix_socket::create(io, unix_kind::datagram)};
+  receivers[0].bind(first);
+  receivers[1].bind(second);
+  unix_socket sender = unix_socket::create(io, unix_kind::datagram);
+  io.run(sender.connect(first));
+  CHECK_NOTHROW(io.run(sender.connect(second)));
+}
+
 TEST_CASE("unix_socket: connect() to a server that is full is an error, and net::connect() waits for room") {
   io_service io;
   const scratch folder;
@@ -397,6 +419,28 @@ TEST_CASE("unix_socket: of descriptors for which the process has no room none is
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
   CHECK(error == std::errc::message_size);
   for (const owned_descriptor& each : passed) CHECK_FALSE(each.is_open());
+}
+
+TEST_CASE(
+    "unix_socket: bytes behind a message with descriptors are received, though a recv ended before them") {
+  io_service io;
+  unix_pair ends = make_unix_pair(io);
+  const int passed[] = {STDERR_FILENO};
+  io.run(ends.first.send_message(bytes_of("one"), passed));
+  io.run(ends.first.send("two"));
+  io.process_pending_events();  // has reported that they are there
+  std::string received, room(8, '?');
+  coracle::stop_source stop;
+  const auto receive = [&]() -> task<> {
+    while (received.size() != 6)
+      received.append(room, 0, co_await ends.second.recv(room_in(room), stop.get_token()));
+  };
+  const auto end = [&]() -> task<> {
+    co_await io.schedule();
+    stop.request_stop();
+  };
+  CHECK_NOTHROW(io.run(coracle::when_all(receive(), end())));
+  CHECK(received == "onetwo");
 }
 
 TEST_CASE("unix_socket: a wait for a message is stopped, and takes neither bytes nor descriptors") {

@@ -7,6 +7,7 @@
 #include <coracle/io/buffer.hpp>
 #include <coracle/io/byte_stream.hpp>
 #include <coracle/io/detail/one_operation.hpp>
+#include <coracle/io/detail/transfer_count.hpp>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -165,7 +166,7 @@ template <byte_source Source>
 task<std::size_t> buffered_reader<Source>::read_exactly(std::span<std::byte> to, stop_token token,
                                                         std::size_t* got) {
   std::size_t local = 0;
-  std::size_t& done = got ? *got : local;
+  std::size_t& done = detail::transfer_count(got, local, to.size());
   while (done != to.size()) {
     const std::size_t more = co_await read_some(to.subspan(done), token);
     if (more == 0 && done == 0) co_return more;

@@ -6,6 +6,7 @@
 #include <coracle/io/buffer.hpp>
 #include <coracle/io/byte_stream.hpp>
 #include <coracle/io/detail/one_operation.hpp>
+#include <coracle/io/detail/transfer_count.hpp>
 #include <cstring>
 #include <memory>
 #include <string_view>
@@ -83,7 +84,7 @@ template <byte_sink Sink>
 task<> buffered_writer<Sink>::write(std::string_view text, stop_token token, std::size_t* taken) {
   CORACLE_CHECK(!is_used_, two_at_once);
   std::size_t local = 0;
-  std::size_t& done = taken ? *taken : local;
+  std::size_t& done = detail::transfer_count(taken, local, text.size());
   for (;;) {
     const std::string_view some = text.substr(done, size_ - end_);
     std::memcpy(buffer_.get() + end_, some.data(), some.size());

@@ -47,8 +47,9 @@ class [[nodiscard("this waits only when it is awaited")]] process_wait_operation
 ///               thread that runs the io_service.
 /// Cancellation  ends the wait immediately; the child process continues.
 /// Exceptions    the constructor: std::system_error with the error of execve(2) in the child, or of another
-///               step before the program began; std::bad_alloc. wait(): std::system_error ECHILD if the
-///               program ignores SIGCHLD, or waits for any child elsewhere, as the status is then lost.
+///               step before the program began, and with std::errc::invalid_argument for a text of the
+///               command with a NUL in it; std::bad_alloc. wait(): std::system_error ECHILD if the program
+///               ignores SIGCHLD, or waits for any child elsewhere, as the status is then lost.
 ///               operation_cancelled.
 /// Threads       starting: any thread, at any time; children that other threads start do not inherit its
 ///               descriptors. Waiting: one coroutine at a time. signal(): any thread, at any time. The

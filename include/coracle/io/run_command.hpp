@@ -36,8 +36,9 @@ library_task<command_result> run_command_body(io_service& service, command what,
 /// redirect the output of a daemon. An exit code other than 0 is a result, not an error.
 ///
 /// Resumes on    the executor on which it was awaited.
-/// Cancellation  kills the program, as ~process(): `co_await timeout(run_command(io, what), 5s)`. With
-///               command::new_group(), also the processes that it has started.
+/// Cancellation  stop requested before: the program is not started. During: kills it, as ~process():
+///               `co_await timeout(run_command(io, what), 5s)`. With command::new_group(), also the processes
+///               that it has started.
 /// Exceptions    those of `process`; std::errc::message_size beyond `most`; std::bad_alloc. The program is
 ///               then killed.
 /// Cost          as process, and a frame for each pipe.

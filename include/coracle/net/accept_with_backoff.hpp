@@ -56,10 +56,11 @@ using accepted_from = await_result_t<decltype(std::declval<Listener&>().accept(s
 
 namespace detail {
 /// As accept_with_backoff(). With `refused`, a connection for which there is still no descriptor after 10 ms
-/// is refused.
+/// is refused; if there is not even a spare one to do so with, it tries again every 20 ms.
 template <connection_listener Listener>
 task<accepted_from<Listener>> accept_one(Listener& listener, stop_token token, refusals* refused) {
-  constexpr std::chrono::milliseconds first{10}, longest{1000};
+  constexpr std::chrono::milliseconds first{10};
+  const std::chrono::milliseconds longest{refused ? 20 : 1000};
   for (std::chrono::milliseconds delay = first;;) {
     after_failed_accept next{};
     CORACLE_TRY() {

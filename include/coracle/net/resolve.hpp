@@ -28,7 +28,8 @@ coracle::detail::library_task<std::vector<ip_endpoint>> resolve_body(std::string
 /// Resumes on    the executor on which it was awaited; if there is none, a thread of the blocking pool.
 /// Cancellation  ends the wait for a thread; has no effect once the look-up has begun, since the system
 ///               cannot cancel it.
-/// Exceptions    std::system_error with the name that has no address or no port; std::bad_alloc;
+/// Exceptions    std::system_error with the name that has no address or no port, and with
+///               std::errc::too_many_files_open if no descriptor is free for the look-up; std::bad_alloc;
 ///               operation_cancelled.
 /// Threads       may be called from any number of threads concurrently.
 /// Cost          a thread of the program's blocking pool while getaddrinfo(3) runs: microseconds to many

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/task.hpp>
+#include <coracle/io/detail/transfer_count.hpp>
 #include <coracle/io/readable_file.hpp>
 #include <coracle/net/socket.hpp>
 #include <coracle/net/unix_socket.hpp>
@@ -52,7 +53,7 @@ template <class Socket>
     std::uint64_t* sent = nullptr) {
   constexpr std::uint64_t most_at_once = std::uint64_t{1} << 20;
   std::uint64_t local = 0;
-  std::uint64_t& done = sent ? *sent : local;
+  std::uint64_t& done = coracle::detail::transfer_count(sent, local, size);
   std::uint64_t cached = done;
   bool ended = false;
   while (!ended && done != size) {

@@ -62,6 +62,8 @@ task<> accept_all(Listener& listener, Handler& handler, async_scope& clients, as
 /// Order         connections are handled concurrently. While there are `limits.connections`, the next one is
 ///               accepted when another has ended. A connection for which there is no descriptor (EMFILE,
 ///               ENFILE) is refused after 10 ms: it is closed, so that its client does not wait for nothing.
+///               If serve() begins when no descriptor is free, connections wait until one is, which becomes
+///               the spare one.
 /// Resumes on    handlers start, and serve() resumes, where serve() was awaited.
 /// Cancellation  stops accepting; connections get until the end of `limits.drain` before stop is requested
 ///               for them. Then serve() throws operation_cancelled. Handlers do not inherit its stop token,

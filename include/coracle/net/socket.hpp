@@ -74,7 +74,8 @@ class socket {
 
   // The operations require that the socket is open, and not moved before they have ended.
 
-  /// Awaitable of nothing. A connected UDP socket sends to, and receives from, `remote` only.
+  /// Awaitable of nothing. A TCP socket that is already connected: std::errc::already_connected. A connected
+  /// UDP socket sends to, and receives from, `remote` only.
   socket_connect_operation connect(const ip_endpoint& remote, stop_token token = {}) noexcept;
   /// Awaitable of the next connection, a socket. If the process has no descriptor left, the error is
   /// std::errc::too_many_files_open, and the connection stays in the backlog.
@@ -147,16 +148,17 @@ class socket {
 
   // Complete transfers on a TCP stream: tasks that repeat send() or recv(). After a cancellation or an error,
   // `*sent` or `*received`, if given, is the number of bytes transferred; pass it again to continue from
-  // there. Requires: no other operation of the same direction is pending.
+  // there, and set it to 0 before another transfer. Requires: no other operation of the same direction is
+  // pending.
 
   /// Awaitable of nothing, which completes when all `size` bytes have been sent.
   CORACLE_CORO_WRAPPER()
   task<> send_all(const void* buffer, byte_count size, stop_token token = {}, std::size_t* sent = nullptr) {
-    return send_all_body(buffer, size, std::move(token), sent);
+    return send_all(std::span{static_cast<const std::byte*>(buffer), size}, std::move(token), sent);
   }
   CORACLE_CORO_WRAPPER()
   task<> send_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* sent = nullptr) {
-    return send_all(bytes.data(), bytes.size(), std::move(token), sent);
+    return send_all_body(bytes, std::move(token), sent);
   }
   CORACLE_CORO_WRAPPER()
   task<> send_all(std::string_view text, stop_token token = {}, std::size_t* sent = nullptr) {
@@ -228,7 +230,7 @@ class socket {
   int receive_flags() const noexcept { return is_stream_ ? 0 : detail::tells_whole_size; }
 
   coracle::detail::library_task<> disconnect_body(stop_token token);
-  coracle::detail::library_task<> send_all_body(const void* buffer, byte_count size, stop_token token,
+  coracle::detail::library_task<> send_all_body(std::span<const std::byte> bytes, stop_token token,
                                                 std::size_t* sent);
   coracle::detail::library_task<> send_parts_body(std::span<const const_buffer> parts, stop_token token,
                                                   std::size_t* sent);
