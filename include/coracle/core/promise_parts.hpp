@@ -6,6 +6,7 @@
 #include <coracle/core/detail/stored_result.hpp>
 #include <coroutine>
 #include <type_traits>
+#include <utility>
 
 namespace coracle {
 namespace detail {
@@ -33,6 +34,17 @@ struct not_named_in_promise {
   static_assert(!sizeof(T*),
                 "this coroutine awaits only the types that its promise names in awaits_only<...>");
 };
+
+/// As std::is_convertible_v, which libstdc++ 12 finds by argument-dependent lookup: see generator_state.
+template <class From, class To>
+concept converts_to = requires(void (&take)(To)) { take(std::declval<From>()); };
+
+/// Where a `co_yield` has a value of which no `Element` can be made.
+template <class Element>
+auto no_element() noexcept {
+  static_assert(never<Element>, "co_yield: what this coroutine yields cannot be made of this value");
+  return any_awaiter{};
+}
 }  // namespace detail
 
 /// A promise type is composed of one part of each kind, as base classes; only `get_return_object` remains to
