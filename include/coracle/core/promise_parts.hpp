@@ -11,11 +11,16 @@
 namespace coracle {
 namespace detail {
 template <class T>
+inline constexpr bool makes_awaitable = requires(T&& function) {
+  { static_cast<T&&>(function)() } -> awaitable;
+};
+template <class T>
 struct not_awaitable_here {
+  static_assert(!makes_awaitable<T>, "this is a function: call it, as in co_await f()");
   static_assert(!is_awaitable<std::remove_cvref_t<T>>,
                 "this object can be awaited only once: write co_await std::move(object), or await the call "
                 "that makes it");
-  static_assert(is_awaitable<std::remove_cvref_t<T>> || looks_like_awaiter<T>,
+  static_assert(is_awaitable<std::remove_cvref_t<T>> || looks_like_awaiter<T> || makes_awaitable<T>,
                 "co_await needs an awaitable: an object with await_ready, await_suspend and await_resume, or "
                 "with an operator co_await that returns one");
   static_assert(

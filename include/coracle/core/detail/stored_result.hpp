@@ -119,7 +119,9 @@ struct returns_into : Result {
     static_assert(
         fits_into_frame<T>,
         "compilers misalign over-aligned objects in coroutine frames: return a std::unique_ptr to this type");
-    static_assert(fits, "co_return: what this coroutine returns cannot be made of this value");
+    constexpr bool waits = requires { static_cast<U&&>(value).operator co_await(); };
+    static_assert(fits || !waits, "co_return: this has to be awaited first: co_return co_await f()");
+    static_assert(fits || waits, "co_return: what this coroutine returns cannot be made of this value");
     static_assert(
         lasts,
         "co_return: this coroutine returns a reference, and this is a temporary, which ends here: return a "
