@@ -1,4 +1,4 @@
-// expect: this coroutine returns a reference, and this is a temporary
+// expect: this coroutine returns a reference, and this is a temporary or a local
 // tests/compile_fail/co_return_temporary_by_reference.cpp -- a reference that would refer to a conversion's
 // result.
 // SPDX-License-Identifier: MIT

@@ -24,6 +24,7 @@ COMMANDS = HERE.parent.parent / "tools" / "debugger"
 GDB = ["gdb", "-q", "-batch", "-nx", "-iex", "set debuginfod enabled off", "-iex", "set width 0", "-x", COMMANDS / "coracle_gdb.py"]
 LLDB = ["lldb-22", "-b", "-x", "-o", f"command script import {COMMANDS / 'coracle_lldb.py'}"]
 LONGEST = 60  # seconds, of one run of a debugger
+MOST_SUSPENSIONS = 5  # of a coroutine of the program: its beginning, three awaits, its end
 
 # What the program is to do, how gdb comes to see it, and what is typed.
 ATTACHED = ["mutexes", "event", "slow_child", "leak", "half_stuck", "twice", "member", "inside", "tasks", "crowd"]
@@ -183,6 +184,8 @@ def complaints_about_lines(program, coroutines):
         match = re.fullmatch(r"[0-9a-f]+ \d+ [1248]((?: \d+:\d+)+) (/.*)", row)
         if not match:
             yield f"coracle-ps --lines: {row}"
+        elif match[2] == coroutines[0]["file"] and match[1].count(":") > MOST_SUSPENSIONS:
+            yield f"coracle-ps --lines has states that no coroutine has: {row}"
         else:
             known |= {(match[2], int(line)) for line in re.findall(r":(\d+)", match[1])}
     unknown = {(each["file"], each["line"]) for each in coroutines} - known

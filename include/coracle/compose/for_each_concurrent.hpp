@@ -46,4 +46,11 @@ auto for_each_concurrent(Range&&, std::size_t, Function&&) {
   }
   return detail::any_awaiter{};
 }
+template <class Range, class Function>
+  requires(!std::is_convertible_v<Function, std::size_t>)
+auto for_each_concurrent(Range&&, Function&&, std::size_t) {
+  static_assert(!sizeof(std::decay_t<Range>*),
+                "the limit comes before the function: for_each_concurrent(range, limit, function)");
+  return detail::any_awaiter{};
+}
 }  // namespace coracle

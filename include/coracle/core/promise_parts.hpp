@@ -6,15 +6,21 @@
 #include <coracle/core/detail/stored_result.hpp>
 #include <coroutine>
 #include <type_traits>
+#include <utility>
 
 namespace coracle {
 namespace detail {
 template <class T>
+inline constexpr bool makes_awaitable = requires(T&& function) {
+  { static_cast<T&&>(function)() } -> awaitable;
+};
+template <class T>
 struct not_awaitable_here {
+  static_assert(!makes_awaitable<T>, "this is a function: call it, as in co_await f()");
   static_assert(!is_awaitable<std::remove_cvref_t<T>>,
                 "this object can be awaited only once: write co_await std::move(object), or await the call "
                 "that makes it");
-  static_assert(is_awaitable<std::remove_cvref_t<T>> || looks_like_awaiter<T>,
+  static_assert(is_awaitable<std::remove_cvref_t<T>> || looks_like_awaiter<T> || makes_awaitable<T>,
                 "co_await needs an awaitable: an object with await_ready, await_suspend and await_resume, or "
                 "with an operator co_await that returns one");
   static_assert(
@@ -33,6 +39,17 @@ struct not_named_in_promise {
   static_assert(!sizeof(T*),
                 "this coroutine awaits only the types that its promise names in awaits_only<...>");
 };
+
+/// As std::is_convertible_v, which libstdc++ 12 finds by argument-dependent lookup: see generator_state.
+template <class From, class To>
+concept converts_to = requires(void (&take)(To)) { take(std::declval<From>()); };
+
+/// Where a `co_yield` has a value of which no `Element` can be made.
+template <class Element>
+auto no_element() noexcept {
+  static_assert(never<Element>, "co_yield: what this coroutine yields cannot be made of this value");
+  return any_awaiter{};
+}
 }  // namespace detail
 
 /// A promise type is composed of one part of each kind, as base classes; only `get_return_object` remains to

@@ -7,6 +7,7 @@
 #include <coracle/core/detail/task_awaiter.hpp>
 #include <coracle/core/detail/task_promise.hpp>
 #include <coroutine>
+#include <cstddef>
 #include <type_traits>
 #include <utility>
 
@@ -115,6 +116,24 @@ class [[nodiscard(
 
  private:
   void require_body() const noexcept { CORACLE_CHECK(body_, detail::awaited_empty); }
+};
+
+namespace detail {
+struct made_of_anything {
+  template <class... Args>
+  made_of_anything(Args&&...) noexcept;
+};
+}  // namespace detail
+/// Rejected at compile time: no function returns an array.
+template <class T, std::size_t Size>
+class task<T[Size]> : public task<detail::made_of_anything> {
+ public:
+  template <class Frame>
+  task(Frame&&) noexcept;
+
+ private:
+  // Last: clang does not see what follows it.
+  static_assert(detail::never<T>, "a task cannot return an array: return a std::array");
 };
 
 /// Turns any awaitable into a task: for a container, or to name its type. The awaitable is moved in.

@@ -66,6 +66,11 @@ class async_generator_promise : public part::continues_parent,
   {
     return yielded_copy(value);
   }
+  template <class Value>
+    requires(!converts_to<Value, const object&>)
+  auto yield_value(Value&&) noexcept {
+    return detail::no_element<T>();
+  }
   void return_void() noexcept { element_ = nullptr; }
   void unhandled_exception() noexcept {
     element_ = nullptr;

@@ -117,6 +117,12 @@ class io_service final : public executor {
                   "that has a name");
     return detail::any_awaiter::anything{};
   }
+  template <class Nothing = void>
+  auto run() {
+    static_assert(!std::is_void_v<Nothing>,
+                  "io_service::run takes the work that it runs to its end: io.run(serve(io)); to process "
+                  "events until stop(), call process_events()");
+  }
 
   /// Processes events, and waits for more, until stop() is called. Returns their number. This and the next
   /// three return 0 immediately while the service is stopped.

@@ -12,6 +12,8 @@ namespace coracle::filesystem {
 ///     auto files = coracle::filesystem::walk_directory(io, "/var/log");
 ///     while (const auto* file = co_await files.next()) sum += file->status.size;
 ///
+/// The paths are relative to the directory that is walked: open it by open_directory(), and pass that as the
+/// base of the walk, with the path ".", and of what opens the files.
 /// Symbolic links are yielded, and never followed: neither is one that takes the place of a directory
 /// meanwhile. `path` itself may be one. An entry that is removed meanwhile may be left out.
 /// Order         a directory before its entries; apart from this, that of the file system.

@@ -131,9 +131,10 @@ auto timeout(Work&& child, std::chrono::duration<Rep, Period> from_now) {
 }
 
 namespace detail {
-template <class T>
+template <class T, class Time>
 auto not_limited() noexcept {
-  static_assert(is_work<T>,
+  static_assert(is_work<T> || !is_work<Time>, "the work comes before the time: timeout(work(), 100ms)");
+  static_assert(is_work<T> || is_work<Time>,
                 "a timeout needs an awaitable: a call that returns a task, or std::move of a task that has a "
                 "name; or a function that returns one");
   static_assert(!is_work<T>,
@@ -144,14 +145,14 @@ auto not_limited() noexcept {
 }  // namespace detail
 template <class T, class Time = std::chrono::steady_clock::time_point>
 auto stop_at(T&&, Time) {
-  return detail::not_limited<T>();
+  return detail::not_limited<T, Time>();
 }
 template <class T, class Time>
 auto stop_after(T&&, Time) {
-  return detail::not_limited<T>();
+  return detail::not_limited<T, Time>();
 }
 template <class T, class Time>
 auto timeout(T&&, Time) {
-  return detail::not_limited<T>();
+  return detail::not_limited<T, Time>();
 }
 }  // namespace coracle

@@ -3,17 +3,25 @@
 What an inspector inside the program cannot know without debug information: where a frame keeps its state, and which line each
 state stands for.
 """
+import re
+
 from . import functions, host, names
 
 FORMAT = 1
-_MORE_STATES = 8  # that have no label
 
 
 def _states(function):
-    """The states that a frame may have, and some more."""
+    """The states that a frame may have."""
     if function.is_gcc:
-        return function.lines_by_state()
-    return range(max(function.labels, default=0) + _MORE_STATES)
+        return set(function.lines_by_state()) - {0}  # which is stored before the last suspension
+    return range(max({0, *function.labels, *_stored(function)}) + 1)
+
+
+def _stored(function):
+    """The states that clang's code stores: those of the first and the last suspension have no label."""
+    store = re.compile(rf"mov[bwl]\s+\$(0x[0-9a-f]+),{function.state[0]:#x}\(%")
+    found = (store.match(each.text) for each in host.disassemble(function.address, function.block.end))
+    return {int(each[1], 16) for each in found if each}
 
 
 def _row(address, symbol):

@@ -93,8 +93,8 @@ class error_only {
 // ---- `co_return` -----------------------------------------------------------------------------------------
 
 /// True if an lvalue reference `T` made from a `U` refers to a temporary: only then an rvalue reference binds
-/// to it, too. False for an object of another class that may convert to a reference, as a
-/// std::reference_wrapper does.
+/// to it, too. True also for a local, which `co_return` takes for an rvalue first. False for an object of
+/// another class that may convert to a reference, as a std::reference_wrapper does.
 template <class T, class U>
 inline constexpr bool refers_to_temporary =
     std::is_lvalue_reference_v<T> && std::is_constructible_v<std::remove_reference_t<T>&&, U> &&
@@ -115,15 +115,19 @@ template <class T, class Result>
 struct returns_into : Result {
   template <class U = T>
   void return_value(U&& value) noexcept(std::is_nothrow_constructible_v<T, U>) {
-    constexpr bool fits = std::is_constructible_v<T, U>, lasts = !fits || !refers_to_temporary<T, U>;
+    constexpr bool fits = std::is_constructible_v<T, U>, lasts = !refers_to_temporary<T, U>;
     static_assert(
         fits_into_frame<T>,
         "compilers misalign over-aligned objects in coroutine frames: return a std::unique_ptr to this type");
-    static_assert(fits, "co_return: what this coroutine returns cannot be made of this value");
+    constexpr bool waits = requires { static_cast<U&&>(value).operator co_await(); };
+    static_assert(fits || !lasts || !waits,
+                  "co_return: this has to be awaited first: co_return co_await f()");
+    static_assert(fits || !lasts || waits,
+                  "co_return: what this coroutine returns cannot be made of this value");
     static_assert(
         lasts,
-        "co_return: this coroutine returns a reference, and this is a temporary, which ends here: return a "
-        "value, or refer to what lives on");
+        "co_return: this coroutine returns a reference, and this is a temporary or a local, which ends here: "
+        "return a value, or refer to what lives on");
     if constexpr (fits && lasts && (!fits_into_word<T> || std::is_nothrow_constructible_v<T, U>)) {
       auto& result = this->result();
       if constexpr (!std::is_trivially_destructible_v<stored_t<T>>) {

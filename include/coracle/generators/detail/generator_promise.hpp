@@ -31,10 +31,6 @@ concept shown_from_copy =
     std::is_rvalue_reference_v<Yielded> &&
     std::constructible_from<std::remove_cvref_t<Yielded>, const std::remove_reference_t<Yielded>&>;
 
-/// As std::is_convertible_v, which libstdc++ 12 finds by argument-dependent lookup: see generator_state.
-template <class From, class To>
-concept converts_to = requires(void (&take)(To)) { take(std::declval<From>()); };
-
 template <class Range, class Yielded>
 concept range_of_yielded =
     std::ranges::input_range<Range> &&
@@ -89,6 +85,11 @@ class generator_promise : public generator_state<Yielded>,
     return yield_each(elements.range, std::move(elements.allocator));
   }
 #endif
+  template <class Value>
+    requires(!converts_to<Value, const_lvalue>)
+  auto yield_value(Value&&) noexcept {
+    return detail::no_element<Yielded>();
+  }
 
  private:
   template <class Range, class Allocator>
