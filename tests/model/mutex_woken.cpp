@@ -1,4 +1,4 @@
-// tests/model/mutex_woken.cpp -- waiters of an async_mutex that are woken on an executor, and may be overtaken.
+// tests/model/mutex_woken.cpp -- waiters of an async_mutex that are woken on an executor.
 // SPDX-License-Identifier: MIT
 #include "guarded_mutex.hpp"
 #include "model_executor.hpp"

@@ -1,4 +1,4 @@
-// tests/model/scope_futures.cpp -- futures of the children of a scope: each value and each error arrives once.
+// tests/model/scope_futures.cpp -- futures of a scope: each value and each error arrives once.
 // SPDX-License-Identifier: MIT
 #include <optional>
 

@@ -1,4 +1,4 @@
-// tests/support/system_error_operation.hpp -- an operation, where it takes place, and the errors with which its system call may fail.
+// tests/support/system_error_operation.hpp -- an operation, where it takes place, and how it may fail.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cerrno>

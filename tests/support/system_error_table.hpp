@@ -1,4 +1,4 @@
-// tests/support/system_error_table.hpp -- every operation and the errors with which it may fail, for tests that make system calls fail.
+// tests/support/system_error_table.hpp -- every operation, and the errors with which it may fail.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cerrno>
