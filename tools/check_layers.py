@@ -4,8 +4,11 @@
     Order: `net` > `io` > ...
 
 A file may include only headers of its own layer or of layers after it in that line. The layer of a file is its folder below
-include/coracle/ or src/; `testing` may include all of them, and only the SEAMS include it. --self-test breaks the rule
-in each direction and checks that this is found.
+include/coracle/ or src/; `testing` may include all of them, and only the SEAMS include it.
+
+Nor may a header call a layer above its own through a declaration: a function is defined in a layer that declares it. A hook,
+which is declared [[gnu::weak]], may be defined above, and `testing` defines what the model checker replaces. --self-test breaks
+the rules in each direction and checks that this is found.
 """
 import re
 import sys
@@ -14,6 +17,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 ORDER = re.compile(r"^Order: ((?:`\w+`(?: >\s)?)+)\.?$", re.MULTILINE)
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:<coracle/(\w+)/[^>]+>|"((?:\.\./)+\w+/[^"]+)")', re.MULTILINE)
+TYPE = re.compile(r"^\s*(?:class|struct)\s+(?:\[\[\w+\]\]\s*)?(\w+)(?: final)?\s*(?::[^;{]*)?\{", re.MULTILINE)
+FUNCTION = re.compile(r"^(?!using|friend)(?:\[\[[\w:]+\]\] |CORACLE_\w+\(\) )*[a-zA-Z][\w:<>&*, ]*? [&*]*((?:\w+::)*\w+)"
+                      r"\((?:[^(){};]|\([^()]*\))*\)[\w\s]*([;{])", re.MULTILINE)
+ANONYMOUS = re.compile(r"^namespace \{\n.*?^\}  // namespace$", re.MULTILINE | re.DOTALL)
 TESTING = "testing"
 UMBRELLAS = {"include/coracle/coracle.hpp", "include/coracle/io.hpp", "include/coracle/testing.hpp"}
 # In a program that is compiled for the model checker its types stand in for the processor's.
@@ -45,10 +52,32 @@ def wrong_includes(path, text, order):
             yield f"{path}:{line}: `{own}` includes from `{target}`, which is not below it"
 
 
+def misplaced_functions(files):
+    """Yields the functions of `files` (texts by path) that only a layer which does not declare them defines."""
+    declared_in, type_in, defined = {}, {}, []
+    for path, text in files.items():
+        layer = layer_of(path)
+        for match in TYPE.finditer(text):
+            type_in.setdefault(match[1], set()).add(layer)
+        for match in FUNCTION.finditer(ANONYMOUS.sub(lambda inner: "\n" * inner[0].count("\n"), text)):
+            *outer, name = match[1].split("::")
+            line = text.count("\n", 0, match.start()) + 1
+            if match[2] == "{":
+                defined.append((f"{path}:{line}", layer, outer[-1] if outer else "", name))
+            elif path.suffix == ".hpp":
+                declared_in.setdefault(name, set()).add(TESTING if "[[gnu::weak]]" in match[0] else layer)
+    for place, layer, outer, name in defined:
+        owners = type_in.get(outer) or declared_in.get(name) or {layer}
+        if not {layer, TESTING} & {*owners} and layer != TESTING:
+            yield f"{place}: `{layer}` defines `{name}`, which `{'`, `'.join(sorted(owners))}` declares"
+
+
 def check(order):
     paths = [path.relative_to(ROOT) for folder in ("include/coracle", "src") for path in sorted((ROOT / folder).rglob("*.[hc]pp"))]
     checked = [path for path in paths if str(path) not in UMBRELLAS]
-    wrong = [each for path in checked for each in wrong_includes(path, (ROOT / path).read_text(), order)]
+    texts = {path: (ROOT / path).read_text() for path in checked}
+    wrong = [each for path, text in texts.items() for each in wrong_includes(path, text, order)]
+    wrong += misplaced_functions(texts)
     unknown = {layer_of(path) for path in checked} - {*order, TESTING}
     wrong += [f"ARCHITECTURE.md: the order of layers lacks `{each}`" for each in sorted(unknown)]
     unused = set(order) - {layer_of(path) for path in checked}
@@ -70,7 +99,19 @@ def self_test():
         found = list(wrong_includes(Path(name), text, order))
         if len(found) != expected:
             sys.exit(f"check_layers: self-test: {name}: {text!r}: found {found}, expected {expected}")
-    print(f"check_layers: {len(cases)} cases of the self-test")
+    declares = {Path("include/coracle/low/a.hpp"): "namespace low {\nvoid f(int) noexcept;\n[[gnu::weak]] void hook();\n"
+                                                   "struct part {\n  int g();\n};\n}\n"}
+    functions = [("src/low/a.cpp", "void f(int number) noexcept {\n}\nint part::g() {\n}\n", 0),
+                 ("src/high/a.cpp", "void f(int number) noexcept {\n}\n", 1),
+                 ("src/high/a.cpp", "int low::part::g() {\n}\n", 1),
+                 ("src/high/a.cpp", "void hook() {\n}\nvoid own() {\n}\nint other::f() {\n}\nclass other {\n};\n", 0),
+                 ("src/high/a.cpp", "namespace {\nvoid f(int number) noexcept {\n}\n}  // namespace\n", 0),
+                 ("src/testing/a.cpp", "void f(int number) noexcept {\n}\n", 0)]
+    for name, text, expected in functions:
+        found = list(misplaced_functions({**declares, Path(name): text}))
+        if len(found) != expected:
+            sys.exit(f"check_layers: self-test: {name}: {text!r}: found {found}, expected {expected}")
+    print(f"check_layers: {len(cases) + len(functions)} cases of the self-test")
 
 
 def main():
@@ -80,7 +121,7 @@ def main():
         sys.exit(__doc__)
     order = layers((ROOT / "ARCHITECTURE.md").read_text())
     count, wrong = check(order)
-    print(*wrong, f"check_layers: {count} files, {len(order)} layers, {len(wrong)} includes against their order", sep="\n")
+    print(*wrong, f"check_layers: {count} files, {len(order)} layers, {len(wrong)} breaches of their order", sep="\n")
     return 1 if wrong else 0
 
 

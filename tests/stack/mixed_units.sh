@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 # -O0 makes no tail calls; with the flag -O1 does, as the build asks of it.
 levels=(-O0 "-O1 -foptimize-sibling-calls" -O2)
 # What the units need of the library, which is compiled once, with tail calls.
-printf '#include "%s"\n' "$PWD"/src/{core/*,sync/*,inspect/free_frames}.cpp >"$work/library.cpp"
+printf '#include "%s"\n' "$PWD"/src/{core,sync}/*.cpp >"$work/library.cpp"
 g++-12 -O2 -std=c++20 -Iinclude -c "$work/library.cpp" -o "$work/library.o"
 check() { # NAME OBJECT OBJECT, in the order of linking
   local name=$1 program=$work/${1// /_} status=0

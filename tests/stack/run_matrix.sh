@@ -30,7 +30,7 @@ configurations() {
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # What the program needs of the library, as one unit: what its files include is parsed once.
-printf '#include "%s"\n' "$PWD"/src/{{core,sync,compose}/*,exec/run_loop,inspect/free_frames}.cpp >"$work/library.cpp"
+printf '#include "%s"\n' "$PWD"/src/{{core,sync,compose}/*,exec/run_loop}.cpp >"$work/library.cpp"
 
 run_one() {
   local index=$1 configuration=$2 program=$work/$1 log=$work/$1.log reason="" command

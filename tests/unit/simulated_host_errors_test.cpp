@@ -13,6 +13,7 @@
 #include <coracle/testing/simulation/simulation.hpp>
 #include <coracle/time/sleep.hpp>
 #include <cstddef>
+#include <cstring>
 #include <map>
 #include <string>
 #include <string_view>

@@ -154,6 +154,4 @@ detail::frame_cache& detail::this_thread_frames() noexcept {
   testing::model::model_engine* const here = testing::engine_or_null();
   return here ? here->frames_of_thread() : outside;
 }
-/// A thread of the model checker's keeps frames for itself alone.
-void detail::show_free_frames(const void*, std::size_t) noexcept {}
 }  // namespace coracle

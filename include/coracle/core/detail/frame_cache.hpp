@@ -20,7 +20,7 @@
 // The functions that the short paths (frame_recycler.hpp) call are templates over the type of the cache, so
 // that a program need not compile them: the library contains them for links of one word.
 namespace coracle::detail {
-/// Lets count_free_frames() find the lists of this thread until it ends (src/inspect/free_frames.hpp).
+/// Lets visit_shown_frames() find the lists of this thread until it ends (src/core/shown_frames.hpp).
 void show_free_frames(const void* lists, std::size_t bytes_of_link) noexcept;
 
 inline namespace CORACLE_FRAME_LINKS() {
