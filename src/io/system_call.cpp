@@ -48,14 +48,32 @@ std::int64_t receive_from(io_request& r) noexcept {
   return received;
 }
 
-/// Only another connect() ends an attempt for Linux, too: until then, a connected socket could be connected
-/// again, and one that was refused would first report ECONNABORTED.
+/// Linux takes an attempt for one in progress until connect() is called again: a socket that has been connected
+/// could be connected once more, and one that was refused would first report ECONNABORTED. So this calls it.
+std::int64_t end_of_connect(io_request& r) noexcept {
+  const int fd = r.record->fd;
+  // SO_ERROR is 0 while the attempt is still in progress, too, so first find out whether it has ended.
+  const std::int64_t writable = wait_for(fd, POLLOUT);
+  if (writable < 0) return writable;
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return -1;
+  if (error == 0) {
+    const int result = ::connect(fd, static_cast<const sockaddr*>(r.address), r.address_size);
+    return result != 0 && errno == EISCONN ? 0 : result;  // after a shutdown() of the new connection
+  }
+  // After a shutdown() the address would begin a new attempt; none ends this one.
+  const sockaddr none{AF_UNSPEC, {}};
+  static_cast<void>(::connect(fd, &none, sizeof none));
+  errno = error;
+  return -1;
+}
 std::int64_t connect(io_request& r) noexcept {
+  if (r.begun) return end_of_connect(r);
   if (::connect(r.record->fd, static_cast<const sockaddr*>(r.address), r.address_size) == 0) return 0;
   // An interrupted connect() continues in the background, like one that returns EINPROGRESS.
-  const bool continues = errno == EINPROGRESS || errno == EINTR || (r.begun && errno == EALREADY);
-  r.begun = r.begun || continues;
-  return continues ? not_ready : -1;
+  r.begun = errno == EINPROGRESS || errno == EINTR;
+  return r.begun ? not_ready : -1;
 }
 
 /// A pipe that polls as writable has room for at least this many bytes, so a write of no more does not block.
