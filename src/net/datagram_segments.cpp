@@ -32,7 +32,7 @@ void send_segments_operation::prepare() noexcept {
   address = &message_;
 }
 
-recv_segments_operation::recv_segments_operation(socket& receiver, std::span<std::byte> to,
+recv_segments_operation::recv_segments_operation(socket& receiver, mutable_buffer to,
                                                  stop_token token) noexcept
     : addressed_operation(receiver.descriptor_, io_opcode::receive_message, to.data(), to.size(),
                           std::move(token)),

@@ -4,13 +4,17 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/net/socket.hpp>
+#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 #include <vector>
 
 #include "connected_sockets.hpp"
@@ -157,6 +161,36 @@ TEST_CASE("socket: several pieces of memory are sent and received as one") {
     co_await coracle::when_all(receive(), send());
   }());
   CHECK(received == head + body + std::string(2000, 'x') + tail);
+}
+
+// Not what cannot be written to, or does not outlive the call.
+template <class T>
+constexpr bool has_room = std::is_convertible_v<T, mutable_buffer>;
+static_assert(has_room<std::vector<std::byte>&> && has_room<unsigned char (&)[4]> &&
+              has_room<mutable_buffer&>);
+static_assert(has_room<std::span<char, 4>> && has_room<std::span<std::byte>>);
+static_assert(!has_room<const std::string&> && !has_room<std::string> && !has_room<const char (&)[4]>);
+static_assert(!has_room<std::vector<int>&> && !has_room<std::span<const std::byte>> && !has_room<char*>);
+
+TEST_CASE("socket: an array, a vector, a string or part of one is room to receive into") {
+  service_under_test here;
+  io_service& io = here.io;
+  pair ends = connected(io);
+  io.run([&]() -> task<> {
+    co_await send_all(ends.client, "onetwothreefour");
+    char array[3];
+    std::array<unsigned char, 3> other{};
+    std::vector<std::byte> vector(5);
+    std::string text = "--------";
+    CHECK(co_await ends.server.recv(array) == 3);
+    CHECK(co_await ends.server.recv_exactly(other) == 3);
+    CHECK(co_await ends.server.read_some(vector) == 5);
+    CHECK(co_await ends.server.recv(std::span{text}.subspan(2)) == 4);
+    CHECK(std::string_view(array, 3) == "one");
+    CHECK(std::equal(other.begin(), other.end(), "two"));
+    CHECK(static_cast<char>(vector[4]) == 'e');
+    CHECK(text == "--four--");
+  }());
 }
 
 TEST_CASE("socket: of more pieces than the system takes, none is sent or received") {

@@ -8,6 +8,13 @@
 #include <string_view>
 
 namespace coracle {
+namespace detail {
+template <class T>
+concept writable_bytes =
+    std::convertible_to<T, std::span<std::byte>> || std::convertible_to<T, std::span<char>> ||
+    std::convertible_to<T, std::span<unsigned char>>;
+}  // namespace detail
+
 /// The size of the memory that a pointer before it refers to. Not constructed from `{}`: that is the stop
 /// token in `write_all("text", {}, &written)`, which writes the text, not the first 0 bytes of it.
 class byte_count {
@@ -47,18 +54,24 @@ class const_buffer {
   std::size_t size_ = 0;
 };
 
-/// Memory to read into: one piece of the room of a vectored operation.
+/// Memory to read into: a range of bytes or of characters, as an array, a vector, a string or a span. Several
+/// are the pieces of a vectored operation. Refers to the memory, and does not own it.
 ///
+///     char line[512];
+///     const std::size_t size = co_await client.recv(line);
 ///     const coracle::mutable_buffer parts[] = {{&header, sizeof header}, body};
 ///     const std::size_t got = co_await file.read(0, parts);
 class mutable_buffer {
  public:
   constexpr mutable_buffer() noexcept = default;
   constexpr mutable_buffer(void* data, std::size_t size) noexcept : data_(data), size_(size) {}
-  constexpr mutable_buffer(std::span<std::byte> bytes) noexcept
-      : mutable_buffer(bytes.data(), bytes.size()) {}
+  template <detail::writable_bytes Bytes>
+  constexpr mutable_buffer(Bytes&& bytes) noexcept : mutable_buffer(std::data(bytes), std::size(bytes)) {}
 
   [[nodiscard]] constexpr void* data() const noexcept { return data_; }
+  [[nodiscard]] std::span<std::byte> bytes() const noexcept {
+    return {static_cast<std::byte*>(data_), size_};
+  }
   [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
 
  private:

@@ -55,18 +55,18 @@ class buffered_reader {
   /// Awaitable of to.size() once `to` has been filled, or of 0 if the source ended before the first byte.
   /// After a cancellation or an error, `*got`, if given, is the number of bytes in `to`; pass it again to
   /// continue from there.
-  task<std::size_t> read_exactly(std::span<std::byte> to, stop_token token = {}, std::size_t* got = nullptr);
+  task<std::size_t> read_exactly(mutable_buffer to, stop_token token = {}, std::size_t* got = nullptr);
   CORACLE_CORO_WRAPPER()
   task<std::size_t> read_exactly(void* buffer, byte_count size, stop_token token = {},
                                  std::size_t* got = nullptr) {
-    return read_exactly(std::span{static_cast<std::byte*>(buffer), size}, std::move(token), got);
+    return read_exactly(mutable_buffer{buffer, size}, std::move(token), got);
   }
   /// Awaitable of the number of bytes stored in `to`: buffered ones if there are any, otherwise at least one
   /// from the source; 0 at the end of the source.
-  task<std::size_t> read_some(std::span<std::byte> to, stop_token token = {});
+  task<std::size_t> read_some(mutable_buffer to, stop_token token = {});
   CORACLE_CORO_WRAPPER()
   task<std::size_t> read_some(void* buffer, byte_count size, stop_token token = {}) {
-    return read_some(std::span{static_cast<std::byte*>(buffer), size}, std::move(token));
+    return read_some(mutable_buffer{buffer, size}, std::move(token));
   }
 
   /// The bytes that have been read from the source but not yet returned.
@@ -147,10 +147,10 @@ task<std::optional<std::string_view>> buffered_reader<Source>::read_line(stop_to
 }
 
 template <byte_source Source>
-task<std::size_t> buffered_reader<Source>::read_some(std::span<std::byte> to, stop_token token) {
+task<std::size_t> buffered_reader<Source>::read_some(mutable_buffer to, stop_token token) {
   CORACLE_CHECK_ONE_OPERATION(is_used_, two_at_once);
   if (buffered().empty() && to.size() >= size_) {
-    const std::size_t direct = co_await source_.read_some(to, token);
+    const std::size_t direct = co_await source_.read_some(to.bytes(), token);
     co_return direct;
   }
   if (buffered().empty()) {
@@ -163,12 +163,12 @@ task<std::size_t> buffered_reader<Source>::read_some(std::span<std::byte> to, st
 }
 
 template <byte_source Source>
-task<std::size_t> buffered_reader<Source>::read_exactly(std::span<std::byte> to, stop_token token,
+task<std::size_t> buffered_reader<Source>::read_exactly(mutable_buffer to, stop_token token,
                                                         std::size_t* got) {
   std::size_t local = 0;
   std::size_t& done = detail::transfer_count(got, local, to.size());
   while (done != to.size()) {
-    const std::size_t more = co_await read_some(to.subspan(done), token);
+    const std::size_t more = co_await read_some(to.bytes().subspan(done), token);
     if (more == 0 && done == 0) co_return more;
     if (more == 0) fail(ended_early, "the stream ended before all bytes were read");
     done += more;

@@ -49,14 +49,13 @@ class readable_file : public virtual file {
                                  std::size_t* got = nullptr) const {
     return read_exactly_body(offset, buffer, size, std::move(token), got);
   }
-  /// The same into a span.
+  /// The same into an array, a vector, a string.
   CORACLE_CORO_WRAPPER()
-  task<std::size_t> read_exactly(std::uint64_t offset, std::span<std::byte> to, stop_token token = {},
+  task<std::size_t> read_exactly(std::uint64_t offset, mutable_buffer to, stop_token token = {},
                                  std::size_t* got = nullptr) const {
     return read_exactly(offset, to.data(), to.size(), std::move(token), got);
   }
-  file_read_operation read(std::uint64_t offset, std::span<std::byte> to,
-                           stop_token token = {}) const noexcept {
+  file_read_operation read(std::uint64_t offset, mutable_buffer to, stop_token token = {}) const noexcept {
     return read(offset, to.data(), to.size(), std::move(token));
   }
 

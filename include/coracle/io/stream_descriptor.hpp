@@ -16,7 +16,7 @@ class io_service;
 class [[nodiscard("nothing is read until this is awaited")]] stream_read_operation
     : public detail::io_operation {
  public:
-  stream_read_operation(const detail::io_descriptor& descriptor, std::span<std::byte> to, int how,
+  stream_read_operation(const detail::io_descriptor& descriptor, mutable_buffer to, int how,
                         stop_token token) noexcept
       : io_operation(descriptor, detail::io_opcode::read, to.data(), to.size(), std::move(token)) {
     flags = how;
@@ -88,15 +88,15 @@ class stream_descriptor {
   /// Awaitable of the number of bytes read, at least one; 0 at the end of a file, or when all writers of a
   /// pipe have closed it. `token` replaces the inherited stop token, here and below. Requires: `to` is not
   /// empty.
-  stream_read_operation read_some(std::span<std::byte> to, stop_token token = {}) noexcept {
+  stream_read_operation read_some(mutable_buffer to, stop_token token = {}) noexcept {
     CORACLE_CHECK(
-        !to.empty(),
+        to.size() != 0,
         "read_some() into 0 bytes, whose result would look like the end of the stream: pass a buffer "
         "that has room");
     return {descriptor_, to, how_, std::move(token)};
   }
   stream_read_operation read_some(void* buffer, byte_count size, stop_token token = {}) noexcept {
-    return read_some(std::span{static_cast<std::byte*>(buffer), size}, std::move(token));
+    return read_some(mutable_buffer{buffer, size}, std::move(token));
   }
   /// Awaitable of the number of bytes written, at least one.
   stream_write_operation write_some(std::span<const std::byte> bytes, stop_token token = {}) noexcept {

@@ -41,7 +41,7 @@ struct received_segments {
 class [[nodiscard("nothing is received until this is awaited")]] recv_segments_operation
     : public detail::addressed_operation {
  public:
-  recv_segments_operation(socket& receiver, std::span<std::byte> to, stop_token token) noexcept;
+  recv_segments_operation(socket& receiver, mutable_buffer to, stop_token token) noexcept;
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
     prepare();
@@ -97,7 +97,7 @@ void join_datagrams(socket& receiver);
 /// The other fields are those of socket::recv_from(): what is longer than `to` is dropped, and the error is
 /// std::errc::message_size. Requires: a UDP socket; `to` outlives the operation.
 [[nodiscard("nothing is received until this is awaited")]] inline recv_segments_operation recv_segments(
-    socket& receiver, std::span<std::byte> to, stop_token token = {}) noexcept {
+    socket& receiver, mutable_buffer to, stop_token token = {}) noexcept {
   return {receiver, to, std::move(token)};
 }
 }  // namespace coracle::net

@@ -116,7 +116,7 @@ class socket {
                   "that has room");
     return {descriptor_, buffer, size, receive_flags(), std::move(token)};
   }
-  socket_recv_operation recv(std::span<std::byte> to, stop_token token = {}) noexcept {
+  socket_recv_operation recv(mutable_buffer to, stop_token token = {}) noexcept {
     return recv(to.data(), to.size(), std::move(token));
   }
   /// The same into several pieces of memory, each of which is filled before the next one is begun. Requires:
@@ -126,7 +126,7 @@ class socket {
   socket_send_operation write_some(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
     return send(bytes.data(), bytes.size(), std::move(token));
   }
-  socket_recv_operation read_some(std::span<std::byte> to, stop_token token = {}) noexcept {
+  socket_recv_operation read_some(mutable_buffer to, stop_token token = {}) noexcept {
     return recv(to.data(), to.size(), std::move(token));
   }
   /// As send(), of text or bytes, to `destination`.
@@ -142,7 +142,7 @@ class socket {
   socket_recv_from_operation recv_from(void* buffer, byte_count size, stop_token token = {}) noexcept {
     return {*this, buffer, size, receive_flags(), std::move(token)};
   }
-  socket_recv_from_operation recv_from(std::span<std::byte> to, stop_token token = {}) noexcept {
+  socket_recv_from_operation recv_from(mutable_buffer to, stop_token token = {}) noexcept {
     return recv_from(to.data(), to.size(), std::move(token));
   }
 
@@ -177,8 +177,7 @@ class socket {
     return recv_exactly_body(buffer, size, std::move(token), received);
   }
   CORACLE_CORO_WRAPPER()
-  task<std::size_t> recv_exactly(std::span<std::byte> to, stop_token token = {},
-                                 std::size_t* received = nullptr) {
+  task<std::size_t> recv_exactly(mutable_buffer to, stop_token token = {}, std::size_t* received = nullptr) {
     return recv_exactly(to.data(), to.size(), std::move(token), received);
   }
   /// Awaitable of the number of bytes of `received` up to and including the first `delimiter`. Received data

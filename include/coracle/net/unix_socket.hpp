@@ -113,7 +113,7 @@ class unix_socket {
                   "that has room");
     return {descriptor_, buffer, size, receive_flags(), std::move(token)};
   }
-  socket_recv_operation recv(std::span<std::byte> to, stop_token token = {}) noexcept {
+  socket_recv_operation recv(mutable_buffer to, stop_token token = {}) noexcept {
     return recv(to.data(), to.size(), std::move(token));
   }
   /// The same into several pieces of memory, each of which is filled before the next one is begun. Requires:
@@ -124,7 +124,7 @@ class unix_socket {
   socket_send_operation write_some(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
     return send(bytes, std::move(token));
   }
-  socket_recv_operation read_some(std::span<std::byte> to, stop_token token = {}) noexcept {
+  socket_recv_operation read_some(mutable_buffer to, stop_token token = {}) noexcept {
     return recv(to, std::move(token));
   }
   /// Awaitable of nothing: sends all bytes. If it is cancelled or fails, `*sent`, if passed, is the number
@@ -164,7 +164,7 @@ class unix_socket {
   /// on exec. If there are more than `passed` or the process has room for, all are closed, and it fails with
   /// std::errc::message_size; the bytes are in `to`. recv() closes the descriptors that come with its data.
   /// Requires: `passed` outlives the operation, and has at most 253 elements.
-  unix_recv_message_operation recv_message(std::span<std::byte> to, std::span<owned_descriptor> passed = {},
+  unix_recv_message_operation recv_message(mutable_buffer to, std::span<owned_descriptor> passed = {},
                                            stop_token token = {}) noexcept {
     return {descriptor_, to, passed, receive_flags(), std::move(token)};
   }

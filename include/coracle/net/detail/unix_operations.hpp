@@ -79,7 +79,7 @@ struct received_message {
 class [[nodiscard("nothing is received until this is awaited")]] unix_recv_message_operation
     : public coracle::detail::io_operation {
  public:
-  unix_recv_message_operation(const coracle::detail::io_descriptor& descriptor, std::span<std::byte> to,
+  unix_recv_message_operation(const coracle::detail::io_descriptor& descriptor, mutable_buffer to,
                               std::span<owned_descriptor> passed, int message_flags,
                               stop_token token) noexcept
       : io_operation(descriptor, coracle::detail::io_opcode::receive_message, to.data(), to.size(),
