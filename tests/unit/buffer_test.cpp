@@ -27,7 +27,7 @@ TEST_CASE("buffer: text, bytes, or a pointer and a size") {
   for (const const_buffer& each : {of_text, of_literal, of_bytes}) {
     CHECK(std::string_view(static_cast<const char*>(each.data()), each.size()) == "text");
   }
-  const mutable_buffer room = std::as_writable_bytes(std::span{text});
+  const mutable_buffer room = text;
   CHECK(room.data() == text.data());
   CHECK(room.size() == 4);
   CHECK(const_buffer().size() == 0);

@@ -135,7 +135,7 @@ TEST_CASE_TEMPLATE("socket: recv_exactly() takes no byte more, and gives 0 where
     CHECK(co_await ends.server.recv_exactly(word, 3) == 3);
     CHECK(std::string_view(word, 3) == "one");
     CHECK(co_await ends.server.recv_exactly(word, 0) == 0);
-    CHECK(co_await ends.server.recv_exactly(std::as_writable_bytes(std::span{word})) == 3);
+    CHECK(co_await ends.server.recv_exactly(word) == 3);
     CHECK(std::string_view(word, 3) == "two");
     CHECK(co_await ends.server.recv_exactly(word, 3) == 0);
   }());

@@ -41,7 +41,7 @@ struct pseudoterminal {
 };
 task<std::string> some_of(stream_descriptor& from) {
   std::string text(64, '?');
-  text.resize(co_await from.read_some(std::as_writable_bytes(std::span{text})));
+  text.resize(co_await from.read_some(text));
   co_return text;
 }
 

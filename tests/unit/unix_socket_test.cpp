@@ -42,7 +42,6 @@ using coracle::net::unix_socket;
 static_assert(coracle::byte_stream<unix_socket>);
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span{text}); }
-std::span<std::byte> room_in(std::string& text) { return std::as_writable_bytes(std::span{text}); }
 
 /// A folder that is removed with what is in it.
 struct scratch {
@@ -231,7 +230,7 @@ TEST_CASE("unix_socket: a pair of streams passes bytes and its end, and knows wh
   };
   const auto receive = [&]() -> task<std::string> {
     std::string all, some(4096, '?');
-    while (const std::size_t got = co_await ends.second.recv(room_in(some))) all.append(some, 0, got);
+    while (const std::size_t got = co_await ends.second.recv(some)) all.append(some, 0, got);
     co_return all;
   };
   CHECK(std::get<1>(io.run(coracle::when_all(send(), receive()))) == much + much + "and the end");
@@ -257,10 +256,10 @@ TEST_CASE("unix_socket: messages keep their borders, and one that is too long is
       co_await ends.first.send("one");
       co_await ends.first.send("too long");
       co_await ends.first.send("two");
-      CHECK(co_await ends.second.recv(room_in(room)) == 3);
+      CHECK(co_await ends.second.recv(room) == 3);
       CHECK(room.substr(0, 3) == "one");
-      CHECK_THROWS_AS(co_await ends.second.recv(room_in(room)), std::system_error);
-      CHECK(co_await ends.second.recv(room_in(room)) == 3);
+      CHECK_THROWS_AS(co_await ends.second.recv(room), std::system_error);
+      CHECK(co_await ends.second.recv(room) == 3);
       CHECK(room.substr(0, 3) == "two");
     };
     io.run(use());
@@ -280,9 +279,9 @@ TEST_CASE("unix_socket: a seqpacket server accepts connections of messages") {
     co_await client.send("a");
     co_await client.send("b");
     client.close();
-    CHECK(co_await server.recv(room_in(room)) == 1);
-    CHECK(co_await server.recv(room_in(room)) == 1);
-    CHECK(co_await server.recv(room_in(room)) == 0);
+    CHECK(co_await server.recv(room) == 1);
+    CHECK(co_await server.recv(room) == 1);
+    CHECK(co_await server.recv(room) == 0);
   };
   io.run(use());
 }
@@ -298,15 +297,15 @@ TEST_CASE("unix_socket: a datagram says where it is from, and goes where it is s
   std::string room(8, '?');
   const auto use = [&]() -> task<> {
     co_await b.send_to(folder.address("a"), bytes_of("hi"));
-    const auto first = co_await a.recv_message(room_in(room));
+    const auto first = co_await a.recv_message(room);
     CHECK(first.size == 2);
     CHECK(first.from == b.local_address());
     co_await a.send_to(first.from, "back");
-    const auto second = co_await b.recv_message(room_in(room));
+    const auto second = co_await b.recv_message(room);
     CHECK(second.size == 4);
     CHECK(second.from == folder.address("a"));
     co_await nameless.send_to(folder.address("a"), {});
-    const auto third = co_await a.recv_message(room_in(room));
+    const auto third = co_await a.recv_message(room);
     CHECK(third.size == 0);
     CHECK(third.from.is_unnamed());
     std::string failure;
@@ -338,8 +337,8 @@ TEST_CASE("unix_socket: send_to() a receiver that has no room is an error; conne
     co_await sender.send("y");
   };
   const auto receive = [&]() -> task<> {
-    for (int i = 0; i != sent; ++i) co_await receiver.recv(room_in(room));
-    CHECK(co_await receiver.recv(room_in(room)) == 1);
+    for (int i = 0; i != sent; ++i) co_await receiver.recv(room);
+    CHECK(co_await receiver.recv(room) == 1);
     CHECK(room[0] == 'y');
   };
   io.run(coracle::when_all(wait_for_room(), receive()));
@@ -355,7 +354,7 @@ TEST_CASE("unix_socket: a descriptor that is passed is another for the same pipe
     const auto use = [&]() -> task<> {
       const std::array<int, 2> both{pipe.read_end.native_handle(), pipe.write_end.native_handle()};
       CHECK(co_await ends.first.send_message(bytes_of("pipe"), both) == 4);
-      const auto received = co_await ends.second.recv_message(room_in(room), passed);
+      const auto received = co_await ends.second.recv_message(room, passed);
       CHECK(received.size == 4);
       CHECK(received.descriptors == 2);
       CHECK(is_closed_on_exec(passed[0].get()));
@@ -363,7 +362,7 @@ TEST_CASE("unix_socket: a descriptor that is passed is another for the same pipe
       coracle::stream_descriptor writer{io, std::move(passed[1]).release()};
       co_await writer.write_all("through");
       std::string text(7, '?');
-      CHECK(co_await pipe.read_end.read_some(room_in(text)) == 7);
+      CHECK(co_await pipe.read_end.read_some(text) == 7);
       CHECK(text == "through");
     };
     io.run(use());
@@ -380,13 +379,13 @@ TEST_CASE("unix_socket: descriptors that nobody takes are closed, and too many a
     const int before = open_descriptors();
     const auto use = [&]() -> task<> {
       co_await ends.first.send_message(bytes_of("m"), many);
-      co_await ends.second.recv_message(room_in(room), passed);
+      co_await ends.second.recv_message(room, passed);
     };
     CHECK(thrown([&] { io.run(use()); }) == std::errc::message_size);
     CHECK(room[0] == 'm');
     CHECK(open_descriptors() == before);
     io.run(ends.first.send_message(bytes_of("n"), many));
-    CHECK(io.run(ends.second.recv(room_in(room))) == 1);
+    CHECK(io.run(ends.second.recv(room)) == 1);
     CHECK(open_descriptors() == before);
   }
   // The system rounds room for one up to room for two, and does not say that one was too many.
@@ -394,7 +393,7 @@ TEST_CASE("unix_socket: descriptors that nobody takes are closed, and too many a
   std::array<owned_descriptor, 1> one;
   std::string byte(1, '?');
   io.run(ends.first.send_message(bytes_of("m"), std::span{many}.first(2)));
-  CHECK(thrown([&] { io.run(ends.second.recv_message(room_in(byte), one)); }) == std::errc::message_size);
+  CHECK(thrown([&] { io.run(ends.second.recv_message(byte, one)); }) == std::errc::message_size);
   CHECK_FALSE(one[0].is_open());
   const std::vector<int> too_many(254, STDERR_FILENO);
   CHECK(thrown([&] { io.run(ends.first.send_message(bytes_of("m"), too_many)); }) ==
@@ -415,7 +414,7 @@ TEST_CASE("unix_socket: of descriptors for which the process has no room none is
   rlimit less = before;
   less.rlim_cur = static_cast<rlim_t>(next_free + 1);
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &less) == 0);
-  const auto error = thrown([&] { io.run(ends.second.recv_message(room_in(room), passed)); });
+  const auto error = thrown([&] { io.run(ends.second.recv_message(room, passed)); });
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
   CHECK(error == std::errc::message_size);
   for (const owned_descriptor& each : passed) CHECK_FALSE(each.is_open());
@@ -432,8 +431,7 @@ TEST_CASE(
   std::string received, room(8, '?');
   coracle::stop_source stop;
   const auto receive = [&]() -> task<> {
-    while (received.size() != 6)
-      received.append(room, 0, co_await ends.second.recv(room_in(room), stop.get_token()));
+    while (received.size() != 6) received.append(room, 0, co_await ends.second.recv(room, stop.get_token()));
   };
   const auto end = [&]() -> task<> {
     co_await io.schedule();
@@ -451,7 +449,7 @@ TEST_CASE("unix_socket: a wait for a message is stopped, and takes neither bytes
   coracle::stop_source stop;
   const auto wait = [&]() -> task<bool> {
     try {
-      co_await ends.second.recv_message(room_in(room), passed, stop.get_token());
+      co_await ends.second.recv_message(room, passed, stop.get_token());
     } catch (const operation_cancelled&) {
       co_return true;
     }
@@ -464,7 +462,7 @@ TEST_CASE("unix_socket: a wait for a message is stopped, and takes neither bytes
   CHECK(std::get<0>(io.run(coracle::when_all(wait(), stop_it()))));
   const std::array<int, 1> one{STDERR_FILENO};
   io.run(ends.first.send_message(bytes_of("m"), one));
-  const auto received = io.run(ends.second.recv_message(room_in(room), passed));
+  const auto received = io.run(ends.second.recv_message(room, passed));
   CHECK(received.size == 1);
   CHECK(received.descriptors == 1);
 }

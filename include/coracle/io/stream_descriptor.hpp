@@ -29,7 +29,7 @@ class [[nodiscard("nothing is read until this is awaited")]] stream_read_operati
 class [[nodiscard("nothing is written until this is awaited")]] stream_write_operation
     : public detail::io_operation {
  public:
-  stream_write_operation(const detail::io_descriptor& descriptor, std::span<const std::byte> bytes, int how,
+  stream_write_operation(const detail::io_descriptor& descriptor, const_buffer bytes, int how,
                          stop_token token) noexcept
       : io_operation(descriptor, detail::io_opcode::write, bytes.data(), bytes.size(), std::move(token)) {
     flags = how;
@@ -98,12 +98,12 @@ class stream_descriptor {
   stream_read_operation read_some(void* buffer, byte_count size, stop_token token = {}) noexcept {
     return read_some(mutable_buffer{buffer, size}, std::move(token));
   }
-  /// Awaitable of the number of bytes written, at least one.
-  stream_write_operation write_some(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
+  /// Awaitable of the number of bytes written, at least one, of text or bytes.
+  stream_write_operation write_some(const_buffer bytes, stop_token token = {}) noexcept {
     return {descriptor_, bytes, how_, std::move(token)};
   }
   stream_write_operation write_some(const void* buffer, byte_count size, stop_token token = {}) noexcept {
-    return write_some(std::span{static_cast<const std::byte*>(buffer), size}, std::move(token));
+    return write_some(const_buffer{buffer, size}, std::move(token));
   }
   /// Awaitable of nothing, which completes when all bytes have been written. After a cancellation or an
   /// error, `*written`, if given, is the number of bytes written; pass it again to continue from there.

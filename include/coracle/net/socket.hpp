@@ -123,7 +123,7 @@ class socket {
   /// the array `to` outlives the operation.
   socket_recv_operation recv(std::span<const mutable_buffer> to, stop_token token = {}) noexcept;
   /// As send() and recv(): a TCP connection is a byte_stream.
-  socket_send_operation write_some(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
+  socket_send_operation write_some(const_buffer bytes, stop_token token = {}) noexcept {
     return send(bytes.data(), bytes.size(), std::move(token));
   }
   socket_recv_operation read_some(mutable_buffer to, stop_token token = {}) noexcept {

@@ -121,8 +121,8 @@ class unix_socket {
   socket_recv_operation recv(std::span<const mutable_buffer> to, stop_token token = {}) noexcept {
     return {descriptor_, to, receive_flags(), std::move(token)};
   }
-  socket_send_operation write_some(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
-    return send(bytes, std::move(token));
+  socket_send_operation write_some(const_buffer bytes, stop_token token = {}) noexcept {
+    return send(bytes.data(), bytes.size(), std::move(token));
   }
   socket_recv_operation read_some(mutable_buffer to, stop_token token = {}) noexcept {
     return recv(to, std::move(token));
