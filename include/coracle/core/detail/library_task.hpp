@@ -5,18 +5,20 @@
 #include <coroutine>
 
 namespace coracle::detail {
-/// What a coroutine of the compiled library returns. g++ and clang return a task differently (ADR 21), but
-/// this alike, so a program may be compiled by either. An inline function gives its caller the task:
+/// What a coroutine of the compiled library returns. g++ and clang return a task in different ways (ADR 21),
+/// and a library_task in the same way, so that either can compile the program. An inline function turns it
+/// into the task that its caller gets:
 ///
 ///     library_task<int> answer_body();  // a coroutine in src/
 ///     CORACLE_CORO_WRAPPER() inline task<int> answer() { return answer_body(); }
 ///
-/// Must become a task once.
+/// Requires: it becomes a task exactly once.
 template <class T = void>
 class library_task {
  public:
   struct promise_type : task_promise<T> {
-    // The owner of the frame may come from a compiler that leaves this to the promise.
+    // If the program's compiler is not the library's, the task that owns the frame may rely on the promise to
+    // drop an error that nobody has taken.
     ~promise_type() {
       if constexpr (task_promise<T>::owner_drops_error) this->drop_untaken_error();
     }
