@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 coracle::task<> echo(socket client) {
   std::array<char, 4096> buffer;
   for (;;) {
-    const std::size_t size = co_await client.recv(buffer.data(), buffer.size());
+    const std::size_t size = co_await client.recv(buffer);
     if (size == 0) break;
     co_await client.send_all(buffer.data(), size);
   }
@@ -50,7 +50,7 @@ coracle::task<> talk(coracle::io_service& io, coracle::net::ip_endpoint server, 
   connection.close_send();
   std::array<char, 64> buffer;
   for (;;) {
-    const std::size_t size = co_await connection.recv(buffer.data(), buffer.size());
+    const std::size_t size = co_await connection.recv(buffer);
     if (size == 0) break;
     std::printf("the echo: %.*s\n", static_cast<int>(size), buffer.data());
   }

@@ -40,7 +40,7 @@ coracle::task<> answer(socket client, coracle::async_latch& begun) {
     begun.count_down();
     const bool is_done = co_await work(request == 'l');
     const std::string_view reply = is_done ? "done" : "sorry, the server stops";
-    co_await coracle::shielded(client.send(reply.data(), reply.size()));  // even while being cancelled
+    co_await coracle::shielded(client.send(reply));  // even while being cancelled
   } catch (const std::system_error& error) {
     std::printf("a client is gone: %s\n", error.what());
   }
@@ -62,7 +62,7 @@ coracle::task<> ask(coracle::io_service& io, coracle::net::ip_endpoint server, c
   co_await connection.connect(server);
   co_await connection.send(request, 1);
   std::array<char, 64> reply;
-  const std::size_t size = co_await connection.recv(reply.data(), reply.size());
+  const std::size_t size = co_await connection.recv(reply);
   std::printf("%s request: %.*s\n", request, static_cast<int>(size), reply.data());
 }
 

@@ -71,7 +71,7 @@ task<> echo(socket client, server_state& state) {
   state.most = std::max(state.most, ++state.connected);
   std::array<char, 4096> buffer;
   for (;;) {
-    const std::size_t size = co_await client.recv(buffer.data(), buffer.size());
+    const std::size_t size = co_await client.recv(buffer);
     if (size == 0) break;
     co_await client.send_all(buffer.data(), size);
   }
