@@ -48,8 +48,9 @@ std::int64_t receive_from(io_request& r) noexcept {
   return received;
 }
 
-/// Linux takes an attempt for one in progress until connect() is called again: a socket that has been connected
-/// could be connected once more, and one that was refused would first report ECONNABORTED. So this calls it.
+/// Linux takes an attempt for one in progress until connect() is called again: a socket that has been
+/// connected could be connected once more, and one that was refused would first report ECONNABORTED. So this
+/// calls it.
 std::int64_t end_of_connect(io_request& r) noexcept {
   const int fd = r.record->fd;
   // SO_ERROR is 0 while the attempt is still in progress, too, so first find out whether it has ended.
