@@ -72,7 +72,7 @@ MUTANTS = [
      "  reason_.store(why, memory_order_release); /*R2*/\n"),
     ("src/core/shared_task.cpp", "shared_task", "the body has no handle of its own",
      "  if (starts) add_handle();\n", ""),
-    ("sync/detail/contended_lock.hpp", "mutex", "the next holder is woken before the lock of the queue is released",
+    ("sync/detail/contended_lock.hpp", "mutex_woken", "the next holder is woken before the lock of the queue is released",
      "    self().state_.unlock(first ? Lock::waited_for(state) : state);\n    woken.wake();\n",
      "    woken.wake();\n    self().state_.unlock(first ? Lock::waited_for(state) : state);\n"),
     ("src/sync/async_mutex.cpp", "mutex_woken", "a waiter that was stopped on the way holds it",
