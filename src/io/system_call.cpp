@@ -48,9 +48,8 @@ std::int64_t receive_from(io_request& r) noexcept {
   return received;
 }
 
-/// Linux takes an attempt for one in progress until connect() is called again: a socket that has been
-/// connected could be connected once more, and one that was refused would first report ECONNABORTED. So this
-/// calls it.
+/// For Linux an attempt is in progress until connect() is called again. Without that call, a connected socket
+/// could be connected once more, and one that was refused would report ECONNABORTED first.
 std::int64_t end_of_connect(io_request& r) noexcept {
   const int fd = r.record->fd;
   // SO_ERROR is 0 while the attempt is still in progress, too, so first find out whether it has ended.
@@ -63,7 +62,7 @@ std::int64_t end_of_connect(io_request& r) noexcept {
     const int result = ::connect(fd, static_cast<const sockaddr*>(r.address), r.address_size);
     return result != 0 && errno == EISCONN ? 0 : result;  // after a shutdown() of the new connection
   }
-  // After a shutdown() the address would begin a new attempt; none ends this one.
+  // Given the address, connect() would begin a new attempt after a shutdown(); without one, it ends this one.
   const sockaddr none{AF_UNSPEC, {}};
   static_cast<void>(::connect(fd, &none, sizeof none));
   errno = error;

@@ -54,8 +54,8 @@ class const_buffer {
   std::size_t size_ = 0;
 };
 
-/// Memory to read into: a range of bytes or of characters, as an array, a vector, a string or a span. Several
-/// are the pieces of a vectored operation. Refers to the memory, and does not own it.
+/// Memory to read into: a writable range of bytes or characters, such as an array, vector, string or span. An
+/// array of these is the room of a vectored operation. Refers to the memory, and does not own it.
 ///
 ///     char line[512];
 ///     const std::size_t size = co_await client.recv(line);

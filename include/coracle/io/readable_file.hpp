@@ -49,7 +49,7 @@ class readable_file : public virtual file {
                                  std::size_t* got = nullptr) const {
     return read_exactly_body(offset, buffer, size, std::move(token), got);
   }
-  /// The same into an array, a vector, a string.
+  /// The same into an array, vector, string or span.
   CORACLE_CORO_WRAPPER()
   task<std::size_t> read_exactly(std::uint64_t offset, mutable_buffer to, stop_token token = {},
                                  std::size_t* got = nullptr) const {
