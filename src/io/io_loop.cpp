@@ -23,14 +23,14 @@ class io_loop::running {
   explicit running(io_loop& its_loop, bool only_one = false) noexcept
       : loop(its_loop),
         may_keep(!only_one),
-        outer_(std::exchange(on_this_thread(), this)),
+        outer_(static_cast<running*>(std::exchange(this_thread().loop_run, this))),
         scope_(&its_loop.service_) {}
   running(const running&) = delete;
   running& operator=(const running&) = delete;
   ~running() {
     loop.backend_->flush();
     if (keeps || is_listed_) leave();
-    on_this_thread() = outer_;
+    this_thread().loop_run = outer_;
   }
 
   io_loop& loop;
@@ -74,10 +74,7 @@ class io_loop::running {
   running** link_ = nullptr;
   bool is_listed_ = false;  // this thread's alone
 };
-io_loop::running*& io_loop::on_this_thread() noexcept {
-  thread_local running* innermost = nullptr;
-  return innermost;
-}
+io_loop::running* io_loop::on_this_thread() noexcept { return static_cast<running*>(this_thread().loop_run); }
 
 bool io_loop::several_run() const noexcept { return first_running_ && first_running_->next(); }
 

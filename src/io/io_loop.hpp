@@ -86,7 +86,7 @@ class io_loop final : public timer_service {
     io_loop& loop_;
   };
   class running;
-  static running*& on_this_thread() noexcept;
+  static running* on_this_thread() noexcept;
   ready next(running& here, bool wait, io_run* caller = nullptr) noexcept;
   ready next_of_its_own(running& here) noexcept;
   /// Not inlined, so that what next_of_its_own() finds costs few instructions.

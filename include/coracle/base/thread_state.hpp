@@ -113,6 +113,7 @@ struct thread_state {
   fork_queue* forks = nullptr;           ///< of the static_thread_pool whose thread it is
   const void* forks_for = &no_executor;  ///< that pool's executor; never null
   const strand_state* strand = nullptr;  ///< whose run is the innermost on this stack
+  void* loop_run = nullptr;              ///< io_loop's: the innermost on this stack
   nested_starts starts;
   linked_requests requests;
   shared_destructions destructions;
