@@ -47,7 +47,7 @@ class io_loop::running {
 
   /// Requires: the caller holds the loop's lock.
   void enter() noexcept {
-    if (is_listed_ || (outer_ && &outer_->loop == &loop)) return;
+    if (is_listed_ || is_nested()) return;
     is_listed_ = true;
     next_ = loop.first_running_;
     link_ = &loop.first_running_;
@@ -58,6 +58,12 @@ class io_loop::running {
   [[nodiscard]] thread_handle thread() const noexcept { return thread_; }
 
  private:
+  /// Returns true if this thread already runs the loop, and this run() is inside that one.
+  [[nodiscard]] bool is_nested() const noexcept {
+    const running* each = outer_;
+    while (each && &each->loop != &loop) each = each->outer_;
+    return each;
+  }
   void leave() noexcept {
     const small_mutex_lock lock{loop.mutex_};
     if (keeps) loop.share(*this);

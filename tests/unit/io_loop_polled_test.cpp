@@ -253,6 +253,22 @@ TEST_CASE("io_service: once several threads run the loop, each needs the backend
   }
 }
 
+TEST_CASE("io_service: a thread that runs the loop inside another loop inside this one still runs it alone") {
+  place at, other;
+  at.wait('a', [&] {
+    other.wait('b', [&] {
+      at.wait('c', [&] { CHECK(at.system.its.is_alone() == has_bias); });
+      at.io.process_pending_events();
+    });
+    other.io.process_pending_events();
+    CHECK(at.order == "ac");
+  });
+  at.io.process_pending_events();
+  at.wait('d', [&] { CHECK(at.system.its.is_alone() == has_bias); });
+  at.io.process_pending_events();
+  CHECK(at.order == "acd");
+}
+
 TEST_CASE("io_service: without a sleeping thread nothing is woken") {
   place at;
   at.wait('a');
