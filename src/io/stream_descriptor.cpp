@@ -60,12 +60,12 @@ stream_descriptor stream_descriptor::standard_error(io_service& service) {
   return copy_of(service, STDERR_FILENO);
 }
 
-detail::library_task<> stream_descriptor::write_all_body(std::span<const std::byte> bytes, stop_token token,
+detail::library_task<> stream_descriptor::write_all_body(const_buffer bytes, stop_token token,
                                                          std::size_t* written) {
   std::size_t local = 0;
   std::size_t& done = detail::transfer_count(written, local, bytes.size());
   while (done != bytes.size()) {
-    const std::size_t more = co_await write_some(bytes.subspan(done), token);
+    const std::size_t more = co_await write_some(bytes.bytes().subspan(done), token);
     done += more;
   }
 }

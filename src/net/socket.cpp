@@ -101,13 +101,13 @@ coracle::detail::library_task<> socket::disconnect_body(stop_token token) {
   remote_ = unspecified_like(remote_);
 }
 
-coracle::detail::library_task<> socket::send_all_body(std::span<const std::byte> bytes, stop_token token,
+coracle::detail::library_task<> socket::send_all_body(const_buffer bytes, stop_token token,
                                                       std::size_t* sent) {
   require_stream_to_send_all(is_stream_);
-  return detail::send_all(descriptor_, bytes, std::move(token), sent);
+  return detail::send_all(descriptor_, bytes.bytes(), std::move(token), sent);
 }
-coracle::detail::library_task<> socket::send_parts_body(std::span<const const_buffer> parts, stop_token token,
-                                                        std::size_t* sent) {
+coracle::detail::library_task<> socket::send_parts_body(const std::span<const const_buffer>& parts,
+                                                        stop_token token, std::size_t* sent) {
   require_stream_to_send_all(is_stream_);
   return detail::send_all(descriptor_, parts, std::move(token), sent);
 }

@@ -45,12 +45,12 @@ unix_socket unix_socket::create(io_service& service, unix_kind kind) {
   return {{service, fd, io_descriptor_kind::pollable}, kind};
 }
 
-coracle::detail::library_task<> unix_socket::send_all_body(std::span<const std::byte> bytes, stop_token token,
+coracle::detail::library_task<> unix_socket::send_all_body(const_buffer bytes, stop_token token,
                                                            std::size_t* sent) {
   require_stream_to_send_all(kind_);
-  return detail::send_all(descriptor_, bytes, std::move(token), sent);
+  return detail::send_all(descriptor_, bytes.bytes(), std::move(token), sent);
 }
-coracle::detail::library_task<> unix_socket::send_parts_body(std::span<const const_buffer> parts,
+coracle::detail::library_task<> unix_socket::send_parts_body(const std::span<const const_buffer>& parts,
                                                              stop_token token, std::size_t* sent) {
   require_stream_to_send_all(kind_);
   return detail::send_all(descriptor_, parts, std::move(token), sent);

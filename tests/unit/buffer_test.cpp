@@ -2,10 +2,13 @@
 #include <doctest/doctest.h>
 #include <sys/uio.h>
 
+#include <array>
 #include <coracle/io/buffer.hpp>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "../../src/io/parts_left.hpp"
@@ -32,6 +35,22 @@ TEST_CASE("buffer: text, bytes, or a pointer and a size") {
   CHECK(room.size() == 4);
   CHECK(const_buffer().size() == 0);
   CHECK(mutable_buffer().data() == nullptr);
+}
+
+TEST_CASE("buffer: any contiguous range of bytes or characters, and an array of characters up to its NUL") {
+  const std::vector<unsigned char> vector = {'a', 0, 'b'};
+  const std::array<char, 3> array = {'a', 0, 'b'};
+  const std::span<const char> span = array;
+  for (const const_buffer& each : {const_buffer(vector), const_buffer(array), const_buffer(span)}) {
+    CHECK(std::string_view(static_cast<const char*>(each.data()), each.size()) ==
+          std::string_view("a\0b", 3));
+    CHECK(each.bytes().size() == 3);
+  }
+  const char text[8] = "text";
+  CHECK(const_buffer(text).size() == 4);
+  static_assert(!std::is_convertible_v<std::vector<int>, const_buffer> &&
+                !std::is_convertible_v<const_buffer(&)[2], const_buffer> &&
+                !std::is_convertible_v<mutable_buffer, const_buffer>);
 }
 
 TEST_CASE("buffer: has the layout of an iovec") {

@@ -6,13 +6,25 @@
 #include <cstddef>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 namespace coracle {
 namespace detail {
+// Without the concepts of ranges: to check those took a twentieth of the compile time of a program that uses
+// sockets.
+template <class T>
+concept byte_like = std::same_as<T, std::byte> || std::same_as<T, char> || std::same_as<T, unsigned char>;
+/// An object with `data()` and `size()`, or an array, of bytes or characters.
+template <class T>
+concept contiguous_bytes = requires(T& bytes) {
+  requires byte_like<std::remove_cvref_t<decltype(*std::data(bytes))>>;
+  { std::size(bytes) } -> std::convertible_to<std::size_t>;
+};
+/// The same, writable; an rvalue only if it merely refers to its elements.
 template <class T>
 concept writable_bytes =
-    std::convertible_to<T, std::span<std::byte>> || std::convertible_to<T, std::span<char>> ||
-    std::convertible_to<T, std::span<unsigned char>>;
+    (std::is_lvalue_reference_v<T> || std::ranges::enable_borrowed_range<std::remove_cvref_t<T>>) &&
+    contiguous_bytes<T> && requires(T& bytes) { static_cast<void*>(std::data(bytes)); };
 }  // namespace detail
 
 /// The size of the memory that a pointer before it refers to. Not constructed from `{}`: that is the stop
@@ -26,8 +38,9 @@ class byte_count {
   std::size_t number_;
 };
 
-/// Memory to write from: one piece of what a vectored operation writes. Refers to the memory, and does not
-/// own it.
+/// Memory to write from: text, or a range of bytes or characters, such as a vector, array or span. An array
+/// of these is what a vectored operation writes. Refers to the memory, and does not own it. A `char[]` is
+/// text, which ends at its first NUL.
 ///
 ///     const coracle::const_buffer parts[] = {header, body};
 ///     co_await client.send(parts);
@@ -36,16 +49,18 @@ class const_buffer {
   constexpr const_buffer() noexcept = default;
   constexpr const_buffer(const void* data, std::size_t size) noexcept : data_(data), size_(size) {}
   constexpr const_buffer(std::string_view text) noexcept : const_buffer(text.data(), text.size()) {}
-  constexpr const_buffer(std::span<const std::byte> bytes) noexcept
-      : const_buffer(bytes.data(), bytes.size()) {}
   template <std::convertible_to<std::string_view> Text>
-  constexpr const_buffer(const Text& text) noexcept
-      : const_buffer(std::string_view(text).data(), std::string_view(text).size()) {}
-  template <std::convertible_to<std::span<const std::byte>> Bytes>
-  constexpr const_buffer(const Bytes& bytes) noexcept
-      : const_buffer(std::span<const std::byte>(bytes).data(), std::span<const std::byte>(bytes).size()) {}
+  constexpr const_buffer(const Text& text) noexcept : const_buffer(std::string_view(text)) {}
+  template <detail::contiguous_bytes Bytes>
+    requires(!std::convertible_to<const Bytes&, std::string_view>)
+  constexpr const_buffer(const Bytes& bytes) noexcept : const_buffer(std::data(bytes), std::size(bytes)) {}
 
   [[nodiscard]] constexpr const void* data() const noexcept { return data_; }
+  // A template: the constraints of std::span are checked only where it is called.
+  template <class Byte = const std::byte>
+  [[nodiscard]] std::span<Byte> bytes() const noexcept {
+    return {static_cast<Byte*>(data_), size_};
+  }
   [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
 
  private:
@@ -69,8 +84,9 @@ class mutable_buffer {
   constexpr mutable_buffer(Bytes&& bytes) noexcept : mutable_buffer(std::data(bytes), std::size(bytes)) {}
 
   [[nodiscard]] constexpr void* data() const noexcept { return data_; }
-  [[nodiscard]] std::span<std::byte> bytes() const noexcept {
-    return {static_cast<std::byte*>(data_), size_};
+  template <class Byte = std::byte>
+  [[nodiscard]] std::span<Byte> bytes() const noexcept {
+    return {static_cast<Byte*>(data_), size_};
   }
   [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
 

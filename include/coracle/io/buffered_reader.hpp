@@ -105,8 +105,8 @@ task<std::size_t> buffered_reader<Source>::fill(const stop_token& token) {
     end_ -= begin_;
     begin_ = 0;
   }
-  const std::span<char> room{buffer_.get() + end_, size_ - end_};
-  const std::size_t more = co_await source_.read_some(std::as_writable_bytes(room), token);
+  const mutable_buffer room{buffer_.get() + end_, size_ - end_};
+  const std::size_t more = co_await source_.read_some(room.bytes(), token);
   end_ += more;
   co_return more;
 }

@@ -9,7 +9,6 @@
 #include <coracle/io/detail/transfer_count.hpp>
 #include <cstring>
 #include <memory>
-#include <string_view>
 #include <utility>
 
 namespace coracle {
@@ -39,18 +38,13 @@ class buffered_writer {
     CORACLE_REQUIRE(size != 0, "a buffered_writer needs a buffer");
   }
 
-  /// Awaitable of nothing, which completes when all of `text` is in the buffer or has been passed on. After a
-  /// cancellation or an error, `*taken`, if given, is the number of bytes that are; pass it again to continue
-  /// from there. Requires: `text` outlives the operation.
-  task<> write(std::string_view text, stop_token token = {}, std::size_t* taken = nullptr);
-  CORACLE_CORO_WRAPPER()
-  task<> write(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* taken = nullptr) {
-    return write(std::string_view{reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-                 std::move(token), taken);
-  }
+  /// Awaitable of nothing, which completes when all of `bytes` are in the buffer or have been passed on.
+  /// After a cancellation or an error, `*taken`, if given, is the number of bytes that are; pass it again to
+  /// continue from there. Requires: `bytes` outlive the operation.
+  task<> write(const_buffer bytes, stop_token token = {}, std::size_t* taken = nullptr);
   CORACLE_CORO_WRAPPER()
   task<> write(const void* buffer, byte_count size, stop_token token = {}, std::size_t* taken = nullptr) {
-    return write(std::string_view{static_cast<const char*>(buffer), size}, std::move(token), taken);
+    return write(const_buffer{buffer, size}, std::move(token), taken);
   }
   /// Awaitable of nothing, which completes when the sink has taken everything that was written.
   task<> flush(stop_token token = {});
@@ -73,24 +67,25 @@ template <byte_sink Sink>
 task<> buffered_writer<Sink>::flush(stop_token token) {
   CORACLE_CHECK_ONE_OPERATION(is_used_, two_at_once);
   while (begin_ != end_) {
-    const std::span<const char> rest{buffer_.get() + begin_, end_ - begin_};
-    const std::size_t more = co_await sink_.write_some(std::as_bytes(rest), token);
+    const const_buffer rest{buffer_.get() + begin_, end_ - begin_};
+    const std::size_t more = co_await sink_.write_some(rest.bytes(), token);
     begin_ += more;
   }
   begin_ = end_ = 0;
 }
 
 template <byte_sink Sink>
-task<> buffered_writer<Sink>::write(std::string_view text, stop_token token, std::size_t* taken) {
+task<> buffered_writer<Sink>::write(const_buffer bytes, stop_token token, std::size_t* taken) {
   CORACLE_CHECK(!is_used_, two_at_once);
   std::size_t local = 0;
-  std::size_t& done = detail::transfer_count(taken, local, text.size());
+  std::size_t& done = detail::transfer_count(taken, local, bytes.size());
   for (;;) {
-    const std::string_view some = text.substr(done, size_ - end_);
-    std::memcpy(buffer_.get() + end_, some.data(), some.size());
-    end_ += some.size();
-    done += some.size();
-    if (done == text.size()) co_return;
+    const std::size_t left = bytes.size() - done, room = size_ - end_;
+    const std::size_t some = left < room ? left : room;
+    std::memcpy(buffer_.get() + end_, static_cast<const char*>(bytes.data()) + done, some);
+    end_ += some;
+    done += some;
+    if (done == bytes.size()) co_return;
     co_await flush(token);
   }
 }

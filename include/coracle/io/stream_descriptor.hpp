@@ -108,17 +108,13 @@ class stream_descriptor {
   /// Awaitable of nothing, which completes when all bytes have been written. After a cancellation or an
   /// error, `*written`, if given, is the number of bytes written; pass it again to continue from there.
   CORACLE_CORO_WRAPPER()
-  task<> write_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* written = nullptr) {
+  task<> write_all(const_buffer bytes, stop_token token = {}, std::size_t* written = nullptr) {
     return write_all_body(bytes, std::move(token), written);
   }
   CORACLE_CORO_WRAPPER()
   task<> write_all(const void* buffer, byte_count size, stop_token token = {},
                    std::size_t* written = nullptr) {
-    return write_all(std::span{static_cast<const std::byte*>(buffer), size}, std::move(token), written);
-  }
-  CORACLE_CORO_WRAPPER()
-  task<> write_all(std::string_view text, stop_token token = {}, std::size_t* written = nullptr) {
-    return write_all(std::as_bytes(std::span{text}), std::move(token), written);
+    return write_all_body({buffer, size}, std::move(token), written);
   }
 
   // For a library that reads and writes by itself, on a descriptor of its own, and only needs to know when:
@@ -141,8 +137,7 @@ class stream_descriptor {
   explicit stream_descriptor(detail::io_descriptor descriptor) noexcept
       : descriptor_(std::move(descriptor)), how_(0) {}
   [[nodiscard]] detail::io_system& system() const noexcept { return descriptor_.system(); }
-  detail::library_task<> write_all_body(std::span<const std::byte> bytes, stop_token token,
-                                        std::size_t* written);
+  detail::library_task<> write_all_body(const_buffer bytes, stop_token token, std::size_t* written);
   void spare_sigpipe() noexcept { how_ |= detail::without_sigpipe; }
 
   detail::io_descriptor descriptor_;

@@ -49,6 +49,9 @@ class writable_file : public virtual file {
                              stop_token token = {}) noexcept {
     return {descriptor_, path_, offset, buffer, size, std::move(token)};
   }
+  file_write_operation write(std::uint64_t offset, const_buffer bytes, stop_token token = {}) noexcept {
+    return write(offset, bytes.data(), bytes.size(), std::move(token));
+  }
   /// The same from several pieces of memory, one behind the other. With more than 1024 pieces, the error is
   /// std::errc::invalid_argument. Requires: the array `from` outlives the operation.
   file_write_operation write(std::uint64_t offset, std::span<const const_buffer> from,
@@ -63,29 +66,16 @@ class writable_file : public virtual file {
                    std::size_t* put = nullptr) {
     return write_all_body(offset, buffer, size, std::move(token), put);
   }
-  /// The same from a span, or from text.
   CORACLE_CORO_WRAPPER()
-  task<> write_all(std::uint64_t offset, std::span<const std::byte> bytes, stop_token token = {},
+  task<> write_all(std::uint64_t offset, const_buffer bytes, stop_token token = {},
                    std::size_t* put = nullptr) {
     return write_all(offset, bytes.data(), bytes.size(), std::move(token), put);
-  }
-  CORACLE_CORO_WRAPPER()
-  task<> write_all(std::uint64_t offset, std::string_view text, stop_token token = {},
-                   std::size_t* put = nullptr) {
-    return write_all(offset, text.data(), text.size(), std::move(token), put);
   }
   /// The same from several pieces of memory, of any number. Requires: the array `parts` outlives the task.
   CORACLE_CORO_WRAPPER()
   task<> write_all(std::uint64_t offset, std::span<const const_buffer> parts, stop_token token = {},
                    std::size_t* put = nullptr) {
     return write_parts_body(offset, parts, std::move(token), put);
-  }
-  file_write_operation write(std::uint64_t offset, std::span<const std::byte> bytes,
-                             stop_token token = {}) noexcept {
-    return write(offset, bytes.data(), bytes.size(), std::move(token));
-  }
-  file_write_operation write(std::uint64_t offset, std::string_view text, stop_token token = {}) noexcept {
-    return write(offset, text.data(), text.size(), std::move(token));
   }
   /// Awaitable of nothing. When it completes, everything written before it was awaited survives a power
   /// failure, and so does the size of the file. On most file systems the name of a new file survives too;

@@ -95,11 +95,8 @@ class socket {
   socket_send_operation send(const void* buffer, byte_count size, stop_token token = {}) noexcept {
     return {descriptor_, buffer, size, std::move(token)};
   }
-  socket_send_operation send(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
+  socket_send_operation send(const_buffer bytes, stop_token token = {}) noexcept {
     return send(bytes.data(), bytes.size(), std::move(token));
-  }
-  socket_send_operation send(std::string_view text, stop_token token = {}) noexcept {
-    return send(text.data(), text.size(), std::move(token));
   }
   /// The same from several pieces of memory, one behind the other, with one system call. With more than 1024
   /// pieces, the error is std::errc::message_size. Requires: the array `from` outlives the operation.
@@ -154,15 +151,11 @@ class socket {
   /// Awaitable of nothing, which completes when all `size` bytes have been sent.
   CORACLE_CORO_WRAPPER()
   task<> send_all(const void* buffer, byte_count size, stop_token token = {}, std::size_t* sent = nullptr) {
-    return send_all(std::span{static_cast<const std::byte*>(buffer), size}, std::move(token), sent);
+    return send_all_body({buffer, size}, std::move(token), sent);
   }
   CORACLE_CORO_WRAPPER()
-  task<> send_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* sent = nullptr) {
+  task<> send_all(const_buffer bytes, stop_token token = {}, std::size_t* sent = nullptr) {
     return send_all_body(bytes, std::move(token), sent);
-  }
-  CORACLE_CORO_WRAPPER()
-  task<> send_all(std::string_view text, stop_token token = {}, std::size_t* sent = nullptr) {
-    return send_all(text.data(), text.size(), std::move(token), sent);
   }
   /// The same from several pieces of memory, of any number. Requires: the array `parts` outlives the task.
   CORACLE_CORO_WRAPPER()
@@ -229,10 +222,9 @@ class socket {
   int receive_flags() const noexcept { return is_stream_ ? 0 : detail::tells_whole_size; }
 
   coracle::detail::library_task<> disconnect_body(stop_token token);
-  coracle::detail::library_task<> send_all_body(std::span<const std::byte> bytes, stop_token token,
-                                                std::size_t* sent);
-  coracle::detail::library_task<> send_parts_body(std::span<const const_buffer> parts, stop_token token,
-                                                  std::size_t* sent);
+  coracle::detail::library_task<> send_all_body(const_buffer bytes, stop_token token, std::size_t* sent);
+  coracle::detail::library_task<> send_parts_body(const std::span<const const_buffer>& parts,
+                                                  stop_token token, std::size_t* sent);
   coracle::detail::library_task<std::size_t> recv_exactly_body(void* buffer, byte_count size,
                                                                stop_token token, std::size_t* received);
   coracle::detail::library_task<std::size_t> recv_until_body(std::string& received,

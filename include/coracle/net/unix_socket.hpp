@@ -92,11 +92,8 @@ class unix_socket {
   socket_send_operation send(const void* buffer, byte_count size, stop_token token = {}) noexcept {
     return {descriptor_, buffer, size, std::move(token)};
   }
-  socket_send_operation send(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
-    return {descriptor_, bytes.data(), bytes.size(), std::move(token)};
-  }
-  socket_send_operation send(std::string_view text, stop_token token = {}) noexcept {
-    return send(std::as_bytes(std::span{text}), std::move(token));
+  socket_send_operation send(const_buffer bytes, stop_token token = {}) noexcept {
+    return send(bytes.data(), bytes.size(), std::move(token));
   }
   /// The same from several pieces of memory, one behind the other, with one system call. With more than 1024
   /// pieces, the error is std::errc::message_size. Requires: the array `from` outlives the operation.
@@ -130,16 +127,12 @@ class unix_socket {
   /// Awaitable of nothing: sends all bytes. If it is cancelled or fails, `*sent`, if passed, is the number
   /// sent; a further call with the same `sent` continues from there. Requires: a stream.
   CORACLE_CORO_WRAPPER()
-  task<> send_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* sent = nullptr) {
+  task<> send_all(const_buffer bytes, stop_token token = {}, std::size_t* sent = nullptr) {
     return send_all_body(bytes, std::move(token), sent);
   }
   CORACLE_CORO_WRAPPER()
   task<> send_all(const void* buffer, byte_count size, stop_token token = {}, std::size_t* sent = nullptr) {
-    return send_all(std::span{static_cast<const std::byte*>(buffer), size}, std::move(token), sent);
-  }
-  CORACLE_CORO_WRAPPER()
-  task<> send_all(std::string_view text, stop_token token = {}, std::size_t* sent = nullptr) {
-    return send_all(std::as_bytes(std::span{text}), std::move(token), sent);
+    return send_all_body({buffer, size}, std::move(token), sent);
   }
   /// The same from several pieces of memory, of any number. Requires: the array `parts` outlives the task.
   CORACLE_CORO_WRAPPER()
@@ -182,10 +175,9 @@ class unix_socket {
   unix_socket(coracle::detail::io_descriptor&& descriptor, unix_kind kind) noexcept
       : descriptor_(std::move(descriptor)), kind_(kind) {}
   int receive_flags() const noexcept;
-  coracle::detail::library_task<> send_all_body(std::span<const std::byte> bytes, stop_token token,
-                                                std::size_t* sent);
-  coracle::detail::library_task<> send_parts_body(std::span<const const_buffer> parts, stop_token token,
-                                                  std::size_t* sent);
+  coracle::detail::library_task<> send_all_body(const_buffer bytes, stop_token token, std::size_t* sent);
+  coracle::detail::library_task<> send_parts_body(const std::span<const const_buffer>& parts,
+                                                  stop_token token, std::size_t* sent);
 
   coracle::detail::io_descriptor descriptor_;
   unix_kind kind_;
