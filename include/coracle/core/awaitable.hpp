@@ -205,20 +205,6 @@ decltype(auto) in_place(Awaiter& awaiter) noexcept {
 template <class T>
 concept has_owning_awaiter = !CORACLE_COPIES_AWAITERS() && gives_owning_awaiter<T>;
 
-/// Returned by await_transform to have `value` itself awaited.
-template <class T>
-CORACLE_ALWAYS_INLINE()
-decltype(auto) awaited(T&& value) noexcept {
-  if constexpr ((std::is_lvalue_reference_v<T> || CORACLE_COPIES_AWAITERS()) && !has_member_co_await<T> &&
-                !has_free_co_await<T>) {
-    return awaiter_reference<std::remove_reference_t<T>>(value);
-  } else if constexpr (has_owning_awaiter<T>) {
-    return static_cast<T&&>(value).owning_awaiter();
-  } else {
-    return static_cast<T&&>(value);
-  }
-}
-
 /// Suspends `h` into `a`, and returns the coroutine to resume; null if `a` completed, in which case `h` will
 /// not be resumed.
 template <class Awaiter, class Promise>

@@ -130,7 +130,14 @@ struct awaits_anything {
   template <awaitable T>
   CORACLE_ALWAYS_INLINE()
   decltype(auto) await_transform(T&& value) const noexcept {
-    return detail::awaited<T>(static_cast<T&&>(value));
+    if constexpr ((std::is_lvalue_reference_v<T> || CORACLE_COPIES_AWAITERS()) &&
+                  !detail::has_member_co_await<T> && !detail::has_free_co_await<T>) {
+      return detail::awaiter_reference<std::remove_reference_t<T>>(value);
+    } else if constexpr (detail::has_owning_awaiter<T>) {
+      return static_cast<T&&>(value).owning_awaiter();
+    } else {
+      return static_cast<T&&>(value);
+    }
   }
   template <class T>
   detail::refused_await<detail::not_awaitable_here<T>> await_transform(T&&) const noexcept {
@@ -153,7 +160,7 @@ struct awaits_only {
   template <class T>
     requires(std::is_same_v<std::remove_cvref_t<T>, Ts> || ...)
   decltype(auto) await_transform(T&& value) const noexcept {
-    return detail::awaited<T>(static_cast<T&&>(value));
+    return awaits_anything{}.await_transform(static_cast<T&&>(value));
   }
   template <class T>
   detail::refused_await<detail::not_named_in_promise<std::remove_cvref_t<T>>> await_transform(

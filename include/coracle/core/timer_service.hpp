@@ -74,10 +74,12 @@ constexpr std::chrono::steady_clock::duration clock_duration(
 /// Returns max(), which means never, if the result is beyond the clock's range.
 constexpr std::chrono::steady_clock::time_point later_by(std::chrono::steady_clock::time_point now,
                                                          std::chrono::steady_clock::duration delay) noexcept {
-  using time_point = std::chrono::steady_clock::time_point;
-  const bool reached =
-      now.time_since_epoch() <= time_point::duration::zero() || delay < time_point::max() - now;
-  return reached && delay != delay.max() ? now + delay : time_point::max();
+  using steady = std::chrono::steady_clock;
+  // In counts: the operators of std::chrono are a dozen functions for the compiler.
+  constexpr steady::rep never = steady::duration::max().count();
+  const steady::rep from = now.time_since_epoch().count(), by = delay.count();
+  const bool is_reached = by != never && (from <= 0 || by < never - from);
+  return steady::time_point{steady::duration{is_reached ? from + by : never}};
 }
 }  // namespace detail
 
