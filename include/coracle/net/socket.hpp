@@ -73,6 +73,12 @@ class socket {
   /// Port 0 selects a free port. A TCP port can be reused while connections of an earlier server linger
   /// (SO_REUSEADDR).
   void bind(const ip_endpoint& local);
+  template <detail::not_an_endpoint Address, class... Port>
+  void bind(const Address&, const Port&...) {
+    static_assert(!sizeof(Address*),
+                  "bind() needs an ip_endpoint: write ipv4_endpoint{address, port}, where ipv4_address{} is "
+                  "every local address, or ip_endpoint::from_string(text).value()");
+  }
   /// Lets clients connect. `backlog` limits how many connections wait to be accepted; the system may have a
   /// lower limit.
   void listen(std::uint32_t backlog);
@@ -83,6 +89,14 @@ class socket {
   /// Awaitable of nothing. A TCP socket that is already connected: std::errc::already_connected. A connected
   /// UDP socket sends to, and receives from, `remote` only.
   socket_connect_operation connect(const ip_endpoint& remote, stop_token token = {}) noexcept;
+  template <detail::not_an_endpoint Address, class... Port>
+  socket_connect_operation connect(const Address&, const Port&...) {
+    static_assert(
+        !sizeof(Address*),
+        "socket::connect() needs an ip_endpoint, such as ipv4_endpoint{address, port}: for the name "
+        "of a host, write net::connect(io, host, port), which makes the socket");
+    return connect(ip_endpoint{});
+  }
   /// Awaitable of the next connection, a socket. If the process has no descriptor left, the error is
   /// std::errc::too_many_files_open, and the connection stays in the backlog.
   socket_accept_new_operation accept(stop_token token = {}) noexcept;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <span>
 #include <tuple>
+#include <type_traits>
 
 namespace coracle::net {
 class socket;
@@ -19,6 +20,9 @@ class send_file_operation;
 
 /// MSG_TRUNC, without its header: a datagram that is cut is told by its length.
 inline constexpr int tells_whole_size = 0x20;
+
+template <class T>
+concept not_an_endpoint = !std::is_convertible_v<const T&, ip_endpoint>;
 
 inline constexpr const char* receives_nothing =
     "recv() into 0 bytes, whose result would look like the end of the stream: pass a buffer that has room";
