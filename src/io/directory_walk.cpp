@@ -12,6 +12,7 @@
 
 #include "io_system.hpp"
 #include "name_record.hpp"
+#include "path_in_message.hpp"
 #include "status_of.hpp"
 
 namespace coracle::detail {
@@ -152,7 +153,7 @@ bool directory_walk::ask_status(const char* name, file_status& status) {
 }
 
 void directory_walk::fail(int error, std::string_view path) const {
-  std::string what = "cannot list " + std::string(base_.in_full(path_.empty() ? "." : path_).c_str());
+  std::string what = "cannot list " + path_in_message(base_.in_full(path_));
   if (!path.empty()) what.append("/").append(path);
   throw std::system_error(error, std::system_category(), what);
 }

@@ -14,11 +14,12 @@
 
 #include "io_system.hpp"
 #include "parts_left.hpp"
+#include "path_in_message.hpp"
 
 namespace coracle {
 namespace {
 [[noreturn]] void throw_error(int error, const char* what, const std::filesystem::path& path) {
-  throw std::system_error(error, std::system_category(), what + (" " + path.native()));
+  throw std::system_error(error, std::system_category(), what + (" " + detail::path_in_message(path)));
 }
 
 constexpr bool has(file_buffering_mode modes, file_buffering_mode one) noexcept {
@@ -95,7 +96,7 @@ file::file(io_service& service, const std::filesystem::path& path, detail::file_
            file_open_mode open_mode, file_buffering_mode buffering_mode)
     : path_(path) {
   if (path.native().find('\0') != std::string::npos)
-    throw_error(EINVAL, "cannot open a path that contains a NUL:", path.c_str());
+    throw_error(EINVAL, "cannot open a path that contains a NUL:", path);
   detail::io_system& system = detail::io_descriptor::system_of(service);
   const detail::open_arguments how{access, open_mode, buffering_mode};
   const int fd = system.open(path, how.flags);

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "io_system.hpp"
+#include "path_in_message.hpp"
 #include "system_error.hpp"
 
 namespace coracle {
@@ -34,7 +35,7 @@ detail::io_descriptor new_watcher(io_service& service) {
   return {service, fd, detail::io_descriptor_kind::pollable};
 }
 [[noreturn]] void fail_to_watch(int error, const std::filesystem::path& path) {
-  throw std::system_error(error, std::system_category(), std::string("cannot watch ") + path.c_str());
+  throw std::system_error(error, std::system_category(), "cannot watch " + detail::path_in_message(path));
 }
 }  // namespace
 

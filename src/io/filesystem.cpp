@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "io_system.hpp"
+#include "path_in_message.hpp"
 #include "status_of.hpp"
 #include "system_error.hpp"
 
@@ -82,10 +83,10 @@ std::int64_t path_operation::take_path_result() {
 void path_operation::fail(int error) const {
   const wording words = wording_of(opcode);
   const auto shown = [&](const std::filesystem::path& path) {
-    return " " + std::string(base_.in_full(path).c_str());  // what() ends at a NUL
+    return " " + path_in_message(base_.in_full(path));
   };
   std::string what = words.verb;
-  what += opcode == io_opcode::symlink ? std::string(" ") + path_.c_str() : shown(path_);  // not looked up
+  what += opcode == io_opcode::symlink ? " " + path_in_message(path_) : shown(path_);  // not looked up
   if (words.between) what += std::string(" ") + words.between + shown(other_path_);
   if (has_nul(path_) || has_nul(other_path_)) what += ", a path with a NUL in it";
   throw_error(error, what);
@@ -142,7 +143,8 @@ std::filesystem::path symlink_target(const base_directory& base, const std::file
   io_system& system = io_descriptor::system_of(*base.service());
   const std::int64_t size = system.read_link(fd, link.c_str(), target, sizeof target);
   if (size < 0) {
-    throw_error(static_cast<int>(-size), "cannot read the symbolic link " + base.in_full(link).native());
+    throw_error(static_cast<int>(-size),
+                "cannot read the symbolic link " + path_in_message(base.in_full(link)));
   }
   return std::string(target, static_cast<std::size_t>(size));
 }

@@ -177,9 +177,6 @@ socket_accept_operation socket::accept(socket& accepted, stop_token token) noexc
 socket_send_operation socket::send(std::span<const const_buffer> from, stop_token token) noexcept {
   return {descriptor_, from, std::move(token)};
 }
-socket_recv_operation socket::recv(std::span<const mutable_buffer> to, stop_token token) noexcept {
-  return {descriptor_, to, receive_flags(), std::move(token)};
-}
 
 void detail::addressed_operation::set_address(const ip_endpoint& endpoint) noexcept {
   static_assert(sizeof storage_ >= sizeof(sockaddr_in6) && sizeof storage_ >= sizeof(sockaddr_in));

@@ -32,6 +32,8 @@ TEST_CASE("resolve: an address is its own name, and has a port by number") {
   REQUIRE(found.size() == 1);
   CHECK(found.front().to_string() == "127.0.0.1:80");
   CHECK(coracle::sync_wait(resolve("::1", "8080")).front().to_string() == "[::1]:8080");
+  CHECK(coracle::sync_wait(resolve("::1", 8080)).front().to_string() == "[::1]:8080");
+  CHECK(coracle::sync_wait(resolve("::1", 0)).front().to_string() == "[::1]:0");
 }
 
 TEST_CASE("resolve: what has no address, or no port, is an error with its name") {
@@ -80,6 +82,8 @@ TEST_CASE("connect: by name, to the address on which somebody listens") {
   const auto both =
       io.run(coracle::when_all(connect(io, "localhost", std::to_string(port)), listener.accept()));
   CHECK(std::get<0>(both).remote_endpoint() == listener.local_endpoint());
+  const auto by_number = io.run(coracle::when_all(connect(io, "localhost", port), listener.accept()));
+  CHECK(std::get<0>(by_number).remote_endpoint() == listener.local_endpoint());
 }
 
 /// A client on a simulated network, where the given number of addresses lead to a server.

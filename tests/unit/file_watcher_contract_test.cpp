@@ -171,6 +171,7 @@ TEST_CASE("file_watcher: errors name the path") {
   const std::string missing = (here.folder / "no").native();
   CHECK(failure(missing) == "cannot watch " + missing + ": No such file or directory");
   CHECK(failure("/\0no"s) == "cannot watch /: Invalid argument");
+  CHECK(failure("") == "cannot watch \"\": No such file or directory");
   here.write("a", "");
   const std::string below = (here.folder / "a/b").native();
   CHECK(failure(below) == "cannot watch " + below + ": Not a directory");

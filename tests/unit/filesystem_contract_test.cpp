@@ -137,7 +137,12 @@ TEST_CASE("filesystem: an error says what failed, and for which paths") {
     CHECK(co_await failure_of(fs::status(here.io, a)) == "cannot ask for the status of " + a + missing);
     CHECK(co_await failure_of(fs::remove(here.io, a)) == "cannot remove " + a + missing);
     CHECK(co_await failure_of(fs::open_read_only(here.io, a)) == "cannot open " + a + missing);
-    CHECK(co_await failure_of(fs::rename(here.io, a, "")) == "cannot rename " + a + " to " + missing);
+    CHECK(co_await failure_of(fs::rename(here.io, a, "")) == "cannot rename " + a + " to \"\"" + missing);
+    CHECK(co_await failure_of(fs::open_read_only(here.io, "")) == "cannot open \"\"" + missing);
+    CHECK(co_await failure_of(fs::read_symlink(here.io, "")) ==
+          "cannot read the symbolic link \"\"" + missing);
+    CHECK(co_await failure_of(fs::create_symlink(here.io, "", b)) ==
+          "cannot make a symbolic link to \"\" at " + b + missing);
     here.write_text(a, "text");
     CHECK(co_await failure_of(fs::open_write_only(here.io, a, file_open_mode::create_new)) ==
           "cannot open " + a + ": File exists");

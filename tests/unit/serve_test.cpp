@@ -16,10 +16,13 @@
 #include <coracle/testing/simulation/simulation.hpp>
 #include <coracle/time/sleep.hpp>
 #include <exception>
+#include <limits>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 #include <vector>
 
+#include "../support/abort_message.hpp"
 #include "../support/descriptor_limit.hpp"
 
 namespace {
@@ -277,5 +280,23 @@ TEST_CASE("serve: refuses connections for which there is no descriptor, and goes
   CHECK(served == room_for);
   CHECK(refused == come - room_for);
   CHECK(told == refused);
+}
+
+TEST_CASE("serve: a limit of no connections ends the program and says so; one without end is none") {
+  const std::string why =
+      "coracle: serve() with a limit of less than one connection, so that it would accept none: set "
+      "serve_limits::connections to at least 1\n";
+  CHECK(coracle_test::abort_message([] {
+          world its;
+          its.sim.run(its.serve_here(slow_answers{}, {.connections = -5}));
+        }) == why);
+  CHECK(coracle_test::abort_message([] {
+          world its;
+          its.sim.run(its.serve_here(slow_answers{}, {.connections = 0}));
+        }) == why);
+  world its;
+  const serve_limits limits{.connections = std::numeric_limits<std::ptrdiff_t>::max()};
+  const auto ask = [&]() -> task<> { CHECK(co_await its.ask('a') == 'a'); };
+  its.sim.run(coracle::when_any(ask(), its.serve_here(slow_answers{}, limits)));
 }
 }  // namespace

@@ -19,6 +19,7 @@
 #include <coracle/testing/simulation/simulated_host.hpp>
 #include <coracle/testing/simulation/simulation.hpp>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -359,6 +360,69 @@ TEST_CASE("socket: receiving from a stream into 0 bytes ends a checked program a
           auto ends = coracle::make_pipe(io);
           io.run(ends.read_end.read_some(nullptr, 0));
         }) == "coracle: read_some()" + why);
+  constexpr void (*into_no_pieces[])() = {
+      [] {
+        coracle::io_service io;
+        socket stream = socket::create_tcpv4(io);
+        io.run(stream.recv(std::span<const coracle::mutable_buffer>{}));
+      },
+      [] {
+        coracle::io_service io;
+        socket stream = socket::create_tcpv4(io);
+        const coracle::mutable_buffer pieces[2];
+        io.run(stream.recv(pieces));
+      },
+      [] {
+        coracle::io_service io;
+        auto ends = coracle::net::make_unix_pair(io);
+        io.run(ends.first.recv(std::span<const coracle::mutable_buffer>{}));
+      },
+      [] {
+        coracle::io_service io;
+        auto ends = coracle::net::make_unix_pair(io);
+        const coracle::mutable_buffer pieces[2];
+        io.run(ends.first.recv(pieces));
+      }};
+  for (auto* const receive : into_no_pieces)
+    CHECK(coracle_test::abort_message(receive) == "coracle: recv()" + why);
+  CHECK(coracle_test::abort_message([] {
+          coracle::io_service io;
+          auto ends = coracle::net::make_unix_pair(io);
+          static_cast<void>(io.run(ends.first.recv_message({})));
+        }) == "coracle: recv_message()" + why);
+}
+
+TEST_CASE("socket: messages are received into 0 bytes too, and into pieces of which some have none") {
+  coracle::io_service io;
+  auto ends = coracle::net::make_unix_pair(io, coracle::net::unix_kind::datagram);
+  io.run(ends.first.send(""));
+  CHECK(io.run(ends.second.recv(std::span<const coracle::mutable_buffer>{})) == 0);
+  io.run(ends.first.send(""));
+  CHECK(io.run(ends.second.recv_message({})).size == 0);
+  auto streams = coracle::net::make_unix_pair(io);
+  io.run(streams.first.send("ab"));
+  char room[2] = {};
+  const coracle::mutable_buffer pieces[] = {{}, {room}, {}};
+  CHECK(io.run(streams.second.recv(pieces)) == 2);
+  CHECK(std::string_view(room, 2) == "ab");
+}
+
+TEST_CASE("socket: the io_service of a closed socket ends the program and says so") {
+  const std::string why =
+      "coracle: service() of a socket that is closed or moved from: ask an open one, or keep a reference to "
+      "the io_service\n";
+  CHECK(coracle_test::abort_message([] {
+          coracle::io_service io;
+          socket closed = socket::create_tcpv4(io);
+          closed.close();
+          closed.service().stop();
+        }) == why);
+  CHECK(coracle_test::abort_message([] {
+          coracle::io_service io;
+          socket from = socket::create_tcpv4(io);
+          const socket to = std::move(from);
+          from.service().stop();
+        }) == why);
 }
 
 TEST_CASE("socket, file, stream: a count that another transfer has left ends the program and says so") {

@@ -9,6 +9,7 @@
 #include <coracle/net/socket.hpp>
 #include <coracle/net/unix_address.hpp>
 #include <coracle/net/unix_socket.hpp>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,13 +37,17 @@ CORACLE_CORO_WRAPPER()
 inline task<socket> connect(io_service& service, std::vector<ip_endpoint> addresses) {
   return detail::connect_body(service, std::move(addresses));
 }
-/// The same for a host and a service, by name or number: see resolve(), whose errors it also throws.
+/// The same for a host, and a service by name or number: see resolve(), whose errors it also throws.
 ///
-///     socket connection = co_await coracle::timeout(coracle::net::connect(io, "example.org", "https"), 5s);
+///     socket connection = co_await coracle::timeout(coracle::net::connect(io, "example.org", 443), 5s);
 ///
 CORACLE_CORO_WRAPPER()
 inline task<socket> connect(io_service& service, std::string host, std::string port) {
   return detail::connect_body(service, std::move(host), std::move(port));
+}
+CORACLE_CORO_WRAPPER()
+inline task<socket> connect(io_service& service, std::string host, std::uint16_t port) {
+  return detail::connect_body(service, std::move(host), std::to_string(port));
 }
 
 /// Awaitable of a stream to the Unix socket at `remote`. The system does not report when a full backlog has

@@ -4,6 +4,7 @@
 #include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/net/ip_endpoint.hpp>
+#include <cstdint>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -37,5 +38,9 @@ coracle::detail::library_task<std::vector<ip_endpoint>> resolve_body(std::string
 CORACLE_CORO_WRAPPER()
 inline task<std::vector<ip_endpoint>> resolve(std::string host, std::string service) {
   return detail::resolve_body(std::move(host), std::move(service));
+}
+CORACLE_CORO_WRAPPER()
+inline task<std::vector<ip_endpoint>> resolve(std::string host, std::uint16_t port) {
+  return detail::resolve_body(std::move(host), std::to_string(port));
 }
 }  // namespace coracle::net

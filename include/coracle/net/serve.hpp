@@ -17,7 +17,8 @@
 namespace coracle::net {
 /// The limits of a server: how many connections it handles concurrently, and how long it takes to stop.
 struct serve_limits {
-  std::ptrdiff_t connections = 1000;  ///< concurrent connections; further ones wait in the listener's backlog
+  /// Concurrent connections, at least 1; further ones wait in the listener's backlog.
+  std::ptrdiff_t connections = 1000;
   /// The time for which connections may continue after a stop request.
   std::chrono::nanoseconds drain = std::chrono::seconds{10};
 };
@@ -33,6 +34,8 @@ task<> handle_connection(Handler& handler, Connection client,
                          [[maybe_unused]] async_semaphore_permit permit) {
   co_await handler(std::move(client));
 }
+/// Requires: at least 1 connection.
+[[nodiscard]] std::ptrdiff_t permits_for(const serve_limits& limits) noexcept;
 coracle::detail::library_task<> drain_body(async_scope& clients, std::chrono::nanoseconds patience);
 /// Waits until the connections have ended, and requests them to stop after `patience`. Cannot be stopped.
 CORACLE_CORO_WRAPPER()
@@ -82,7 +85,7 @@ template <connection_listener Listener, detail::connection_handler<accepted_from
       CORACLE_EXCEPTIONS() || !sizeof(Handler*),
       "serve() needs exceptions: loop over as_io_result(listener.accept()), and spawn into a scope");
   if (!on_error) on_error = [](const std::exception_ptr&) {};
-  async_semaphore permits{limits.connections};
+  async_semaphore permits{detail::permits_for(limits)};
   async_scope clients{scope_policy::supervise(on_error)};
   std::exception_ptr end;
   CORACLE_TRY() {

@@ -60,13 +60,25 @@ class socket {
   /// none, or after disconnect().
   [[nodiscard]] const ip_endpoint& remote_endpoint() const noexcept { return remote_; }
   /// The io_service that it is on. Requires: it is open.
-  [[nodiscard]] io_service& service() const noexcept { return *descriptor_.service(); }
+  [[nodiscard]] io_service& service() const noexcept {
+    CORACLE_REQUIRE(
+        descriptor_.is_open(),
+        "service() of a socket that is closed or moved from: ask an open one, or keep a reference "
+        "to the io_service");
+    return *descriptor_.service();
+  }
   /// The descriptor, for options that this class does not set; -1 if the socket is closed.
   [[nodiscard]] int native_handle() const noexcept { return descriptor_.native_handle(); }
 
   /// Port 0 selects a free port. A TCP port can be reused while connections of an earlier server linger
   /// (SO_REUSEADDR).
   void bind(const ip_endpoint& local);
+  template <detail::not_an_endpoint Address, class... Port>
+  void bind(const Address&, const Port&...) {
+    static_assert(!sizeof(Address*),
+                  "bind() needs an ip_endpoint: write ipv4_endpoint{address, port}, where ipv4_address{} is "
+                  "every local address, or ip_endpoint::from_string(text).value()");
+  }
   /// Lets clients connect. `backlog` limits how many connections wait to be accepted; the system may have a
   /// lower limit.
   void listen(std::uint32_t backlog);
@@ -77,6 +89,14 @@ class socket {
   /// Awaitable of nothing. A TCP socket that is already connected: std::errc::already_connected. A connected
   /// UDP socket sends to, and receives from, `remote` only.
   socket_connect_operation connect(const ip_endpoint& remote, stop_token token = {}) noexcept;
+  template <detail::not_an_endpoint Address, class... Port>
+  socket_connect_operation connect(const Address&, const Port&...) {
+    static_assert(
+        !sizeof(Address*),
+        "socket::connect() needs an ip_endpoint, such as ipv4_endpoint{address, port}: for the name "
+        "of a host, write net::connect(io, host, port), which makes the socket");
+    return connect(ip_endpoint{});
+  }
   /// Awaitable of the next connection, a socket. If the process has no descriptor left, the error is
   /// std::errc::too_many_files_open, and the connection stays in the backlog.
   socket_accept_new_operation accept(stop_token token = {}) noexcept;
@@ -108,17 +128,18 @@ class socket {
   /// of the stream. UDP: one datagram, which may be empty; if it is longer than `size`, it is dropped, and
   /// the error is std::errc::message_size. Requires, for TCP: size != 0.
   socket_recv_operation recv(void* buffer, byte_count size, stop_token token = {}) noexcept {
-    CORACLE_CHECK(size != 0 || !is_stream_,
-                  "recv() into 0 bytes, whose result would look like the end of the stream: pass a buffer "
-                  "that has room");
+    CORACLE_CHECK(size != 0 || !is_stream_, detail::receives_nothing);
     return {descriptor_, buffer, size, receive_flags(), std::move(token)};
   }
   socket_recv_operation recv(mutable_buffer to, stop_token token = {}) noexcept {
     return recv(to.data(), to.size(), std::move(token));
   }
   /// The same into several pieces of memory, each of which is filled before the next one is begun. Requires:
-  /// the array `to` outlives the operation.
-  socket_recv_operation recv(std::span<const mutable_buffer> to, stop_token token = {}) noexcept;
+  /// the array `to` outlives the operation; for TCP, not all pieces are empty.
+  socket_recv_operation recv(std::span<const mutable_buffer> to, stop_token token = {}) noexcept {
+    CORACLE_CHECK(detail::has_room(to) || !is_stream_, detail::receives_nothing);
+    return {descriptor_, to, receive_flags(), std::move(token)};
+  }
   /// As send() and recv(): a TCP connection is a byte_stream.
   socket_send_operation write_some(const_buffer bytes, stop_token token = {}) noexcept {
     return send(bytes.data(), bytes.size(), std::move(token));

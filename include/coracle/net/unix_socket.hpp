@@ -105,17 +105,16 @@ class unix_socket {
   /// std::errc::message_size. A seqpacket also returns 0 at its end. Requires, for a stream: `to` is not
   /// empty.
   socket_recv_operation recv(void* buffer, byte_count size, stop_token token = {}) noexcept {
-    CORACLE_CHECK(size != 0 || kind_ != unix_kind::stream,
-                  "recv() into 0 bytes, whose result would look like the end of the stream: pass a buffer "
-                  "that has room");
+    CORACLE_CHECK(size != 0 || kind_ != unix_kind::stream, detail::receives_nothing);
     return {descriptor_, buffer, size, receive_flags(), std::move(token)};
   }
   socket_recv_operation recv(mutable_buffer to, stop_token token = {}) noexcept {
     return recv(to.data(), to.size(), std::move(token));
   }
   /// The same into several pieces of memory, each of which is filled before the next one is begun. Requires:
-  /// the array `to` outlives the operation.
+  /// the array `to` outlives the operation; for a stream, not all pieces are empty.
   socket_recv_operation recv(std::span<const mutable_buffer> to, stop_token token = {}) noexcept {
+    CORACLE_CHECK(detail::has_room(to) || kind_ != unix_kind::stream, detail::receives_nothing);
     return {descriptor_, to, receive_flags(), std::move(token)};
   }
   socket_send_operation write_some(const_buffer bytes, stop_token token = {}) noexcept {
@@ -156,9 +155,14 @@ class unix_socket {
   /// As recv(), but returns a received_message: the descriptors passed with it are stored in `passed`, closed
   /// on exec. If there are more than `passed` or the process has room for, all are closed, and it fails with
   /// std::errc::message_size; the bytes are in `to`. recv() closes the descriptors that come with its data.
-  /// Requires: `passed` outlives the operation, and has at most 253 elements.
+  /// Requires: `passed` outlives the operation, and has at most 253 elements; for a stream, `to` is not
+  /// empty.
   unix_recv_message_operation recv_message(mutable_buffer to, std::span<owned_descriptor> passed = {},
                                            stop_token token = {}) noexcept {
+    CORACLE_CHECK(
+        to.size() != 0 || kind_ != unix_kind::stream,
+        "recv_message() into 0 bytes, whose result would look like the end of the stream: pass a buffer "
+        "that has room");
     return {descriptor_, to, passed, receive_flags(), std::move(token)};
   }
 

@@ -5,7 +5,9 @@
 #include <coracle/io/detail/io_operation.hpp>
 #include <coracle/net/ip_endpoint.hpp>
 #include <cstddef>
+#include <span>
 #include <tuple>
+#include <type_traits>
 
 namespace coracle::net {
 class socket;
@@ -18,6 +20,18 @@ class send_file_operation;
 
 /// MSG_TRUNC, without its header: a datagram that is cut is told by its length.
 inline constexpr int tells_whole_size = 0x20;
+
+template <class T>
+concept not_an_endpoint = !std::is_convertible_v<const T&, ip_endpoint>;
+
+inline constexpr const char* receives_nothing =
+    "recv() into 0 bytes, whose result would look like the end of the stream: pass a buffer that has room";
+[[nodiscard]] inline bool has_room(std::span<const mutable_buffer> pieces) noexcept {
+  for (const mutable_buffer& piece : pieces) {
+    if (piece.size() != 0) return true;
+  }
+  return false;
+}
 
 /// An operation that passes an address to the kernel, or gets one from it.
 class addressed_operation : public coracle::detail::io_operation {
