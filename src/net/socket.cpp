@@ -164,6 +164,11 @@ socket socket::duplicate() const {
 
 static_assert(detail::tells_whole_size == MSG_TRUNC);
 
+bool detail::has_room(const std::span<const mutable_buffer>& pieces) noexcept {
+  return std::any_of(pieces.begin(), pieces.end(),
+                     [](const mutable_buffer& each) { return each.size() != 0; });
+}
+
 socket_connect_operation socket::connect(const ip_endpoint& remote, stop_token token) noexcept {
   return {*this, remote, std::move(token)};
 }

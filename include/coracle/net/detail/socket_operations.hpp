@@ -26,12 +26,7 @@ concept not_an_endpoint = !std::is_convertible_v<const T&, ip_endpoint>;
 
 inline constexpr const char* receives_nothing =
     "recv() into 0 bytes, whose result would look like the end of the stream: pass a buffer that has room";
-[[nodiscard]] inline bool has_room(std::span<const mutable_buffer> pieces) noexcept {
-  for (const mutable_buffer& piece : pieces) {
-    if (piece.size() != 0) return true;
-  }
-  return false;
-}
+[[nodiscard]] bool has_room(const std::span<const mutable_buffer>& pieces) noexcept;
 
 /// An operation that passes an address to the kernel, or gets one from it.
 class addressed_operation : public coracle::detail::io_operation {
@@ -115,7 +110,7 @@ class [[nodiscard("nothing is sent until this is awaited")]] socket_send_operati
   socket_send_operation(const detail::io_descriptor& descriptor, const void* from, std::size_t bytes,
                         stop_token token) noexcept
       : io_operation(descriptor, detail::io_opcode::send, from, bytes, std::move(token)) {}
-  socket_send_operation(const detail::io_descriptor& descriptor, std::span<const const_buffer> from,
+  socket_send_operation(const detail::io_descriptor& descriptor, const std::span<const const_buffer>& from,
                         stop_token token) noexcept
       : io_operation(descriptor, detail::io_opcode::send_parts, from.data(), from.size(), std::move(token)) {}
   std::size_t await_resume() { return static_cast<std::size_t>(take_result("cannot send on a socket")); }
@@ -140,7 +135,7 @@ class [[nodiscard("nothing is received until this is awaited")]] socket_recv_ope
       : io_operation(descriptor, detail::io_opcode::receive, to, bytes, std::move(token)) {
     flags = message_flags;
   }
-  socket_recv_operation(const detail::io_descriptor& descriptor, std::span<const mutable_buffer> to,
+  socket_recv_operation(const detail::io_descriptor& descriptor, const std::span<const mutable_buffer>& to,
                         int message_flags, stop_token token) noexcept
       : io_operation(descriptor, detail::io_opcode::receive_parts, to.data(), to.size(), std::move(token)) {
     flags = message_flags;
