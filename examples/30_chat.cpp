@@ -8,13 +8,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <string_view>
 #include <system_error>
 
 using coracle::net::socket;
 using lines = coracle::broadcast<std::string>;
-
-coracle::task<> send_text(socket& to, std::string_view text) { return to.send_all(text.data(), text.size()); }
 
 /// Returns the next line, with its newline; empty if the stream has ended. `rest` keeps what follows.
 coracle::task<std::string> receive_line(socket& from, std::string& rest) {
@@ -25,7 +22,7 @@ coracle::task<std::string> receive_line(socket& from, std::string& rest) {
 }
 
 coracle::task<> hear(socket& member, coracle::broadcast_subscription<std::string> said) {
-  while (const auto line = co_await said.recv()) co_await send_text(member, *line);
+  while (const auto line = co_await said.recv()) co_await member.send_all(*line);
 }
 coracle::task<> speak(socket& member, lines& said) {
   std::string rest;
@@ -40,7 +37,7 @@ coracle::task<> speak(socket& member, lines& said) {
 coracle::task<> serve_one(socket member, lines& said) {
   try {
     auto heard = said.subscribe();
-    co_await send_text(member, "welcome\n");
+    co_await member.send_all("welcome\n");
     co_await coracle::when_any(speak(member, said), hear(member, std::move(heard)));
   } catch (const std::system_error& error) {
     std::printf("a member is gone: %s\n", error.what());
@@ -69,7 +66,7 @@ coracle::task<> talk(coracle::io_service& io, coracle::net::ip_endpoint server) 
   co_await bob.connect(server);
   const std::string second = co_await receive_line(bob, rest_of_bob);
   std::printf("ann: %sbob: %s", first.c_str(), second.c_str());
-  co_await send_text(ann, "ann: anybody there?\n");
+  co_await ann.send_all("ann: anybody there?\n");
   const std::string to_ann = co_await receive_line(ann, rest_of_ann);
   const std::string to_bob = co_await receive_line(bob, rest_of_bob);
   std::printf("to ann: %sto bob: %s", to_ann.c_str(), to_bob.c_str());

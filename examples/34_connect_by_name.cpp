@@ -3,6 +3,7 @@
 #include <chrono>
 #include <coracle/coracle.hpp>
 #include <coracle/io.hpp>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -16,9 +17,9 @@ coracle::task<> greet(socket& listener) {
 }
 
 /// The timeout limits the whole, except that a resolver call that has begun is awaited.
-coracle::task<> ask(coracle::io_service& io, std::string host, std::string service) {
+coracle::task<> ask(coracle::io_service& io, std::string host, std::uint16_t port) {
   try {
-    socket connection = co_await coracle::timeout(coracle::net::connect(io, host, service), 5s);
+    socket connection = co_await coracle::timeout(coracle::net::connect(io, host, port), 5s);
     coracle::buffered_reader reader{connection};
     const auto line = co_await reader.read_line();
     std::printf("%s says: %s\n", host.c_str(), std::string(line.value_or("nothing")).c_str());
@@ -34,7 +35,7 @@ coracle::task<> run(coracle::io_service& io) {
   socket listener = socket::create_tcpv4(io);
   listener.bind(coracle::net::ipv4_endpoint{coracle::net::ipv4_address::loopback(), 0});
   listener.listen();
-  const std::string port = std::to_string(listener.local_endpoint().port());
+  const std::uint16_t port = listener.local_endpoint().port();
   co_await coracle::when_all(greet(listener), ask(io, "localhost", port));
   listener.close();
   co_await ask(io, "localhost", port);

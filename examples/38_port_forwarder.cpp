@@ -15,7 +15,6 @@
 #include <coracle/net/socket.hpp>
 #include <coracle/net/unix_socket.hpp>
 #include <cstdio>
-#include <span>
 #include <string>
 
 using coracle::task;
@@ -31,7 +30,7 @@ task<std::size_t> pump(From& from, To& to) {
   for (;;) {
     const std::size_t size = co_await from.read_some(buffer);
     if (size == 0) break;
-    co_await to.send_all(std::span<const std::byte>{buffer}.first(size));
+    co_await to.send_all(buffer.data(), size);
     total += size;
   }
   to.close_send();

@@ -92,7 +92,7 @@ task<> talk(coracle::io_service& io, coracle::net::ip_endpoint server, std::size
     const message sent = numbered(i);
     message answer{};
     const stopwatch watch;
-    co_await connection.send_all(sent.data(), sent.size());
+    co_await connection.send_all(sent);
     co_await receive_whole(connection, answer);
     run.nanoseconds.push_back(watch.nanoseconds());
     run.wrong += answer != sent;

@@ -82,7 +82,7 @@ class append_only_file {
     std::filesystem::path fresh = path_;
     fresh += ".new";
     auto file = co_await fs::open_write_only(io_, fresh, coracle::file_open_mode::create_always);
-    co_await file.write_all(0, text.data(), text.size());
+    co_await file.write_all(0, text);
     co_await file.sync();
     co_await fs::rename(io_, fresh, path_);
     file_ = std::move(file);
@@ -96,7 +96,7 @@ class append_only_file {
     end_ = size_when_compact_ = text.size();
   }
   coracle::task<> write_batch() {
-    co_await file_.write_all(end_, batch_.data(), batch_.size());
+    co_await file_.write_all(end_, batch_);
     if (is_synced_) co_await file_.sync();
     end_ += batch_.size();
     written_ += commands_in_batch_;

@@ -50,7 +50,13 @@ TEST_CASE("buffer: any contiguous range of bytes or characters, and an array of 
   CHECK(const_buffer(text).size() == 4);
   static_assert(!std::is_convertible_v<std::vector<int>, const_buffer> &&
                 !std::is_convertible_v<const_buffer(&)[2], const_buffer> &&
-                !std::is_convertible_v<mutable_buffer, const_buffer>);
+                !std::is_convertible_v<mutable_buffer, const_buffer> &&
+                !std::is_convertible_v<int, const_buffer>);
+  // A program may have buffers of its own.
+  struct own_buffer {
+    operator const_buffer() const { return "own"; }
+  };
+  CHECK(const_buffer(own_buffer{}).size() == 3);
 }
 
 TEST_CASE("buffer: has the layout of an iovec") {

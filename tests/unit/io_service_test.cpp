@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -17,6 +16,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "../support/descriptor_limit.hpp"
 #include "../support/detached.hpp"
 #include "../support/socket_pair.hpp"
 #include "../support/test_coroutine.hpp"
@@ -309,33 +309,32 @@ TEST_CASE("io_service: it needs no descriptors for what need not wait") {
 
 TEST_CASE(
     "io_service: without descriptors left in the process it waits all the same; its sockets are refused") {
-  rlimit before{}, none{};
-  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   io_service io;
   int hops = 0;
   const auto hop = [&]() -> coracle::task<> {
     co_await io.schedule_after(std::chrono::milliseconds(1));
     ++hops;
   };
-  none.rlim_max = before.rlim_max;
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
-  io.run(hop());
   const auto stop_there = [&]() -> detached {
     co_await io.schedule();
     io.stop();
   };
-  std::thread poster{[&] { stop_there(); }};
-  io.process_events();
-  poster.join();
-  io.reset();
-  ::setrlimit(RLIMIT_NOFILE, &before);
+  {
+    const coracle_test::descriptor_limit none{0};
+    io.run(hop());
+    std::thread poster{[&] { stop_there(); }};
+    io.process_events();
+    poster.join();
+    io.reset();
+  }
   CHECK(hops == 1);
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
-  const auto watch = [&] { return io_descriptor{io, ends[0], io_descriptor_kind::pollable}; };
-  CHECK_THROWS_AS(static_cast<void>(watch()), std::system_error);
-  ::setrlimit(RLIMIT_NOFILE, &before);
+  {
+    const coracle_test::descriptor_limit none{0};
+    const auto watch = [&] { return io_descriptor{io, ends[0], io_descriptor_kind::pollable}; };
+    CHECK_THROWS_AS(static_cast<void>(watch()), std::system_error);
+  }
   const io_descriptor watched{io, ends[1], io_descriptor_kind::pollable};
   io.run(hop());
   CHECK(hops == 2);

@@ -29,6 +29,8 @@
 #include <thread>
 #include <vector>
 
+#include "../support/descriptor_limit.hpp"
+
 namespace {
 using namespace std::chrono_literals;
 using coracle::command;
@@ -136,17 +138,10 @@ TEST_CASE("process: the error names the program, and the file or folder that it 
   CHECK(message(shell(":").folder("/no/folder")) == "cannot enter /no/folder for /bin/sh" + missing);
   CHECK(message(shell(":").input(redirection::from_file("/no/file"))) ==
         "cannot open /no/file for /bin/sh" + missing);
-  rlimit before{}, none{};
-  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
-  none.rlim_max = before.rlim_max;
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
-  const std::string of_null = message(shell(":").input(redirection::null()));
-  const std::string of_pipe = message(shell(":").output(redirection::pipe()));
-  const std::string of_process = message(shell(":"));
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
-  CHECK(of_null == "cannot open /dev/null for /bin/sh" + exhausted);
-  CHECK(of_pipe == "cannot create a pipe for /bin/sh" + exhausted);
-  CHECK(of_process == "cannot start a process for /bin/sh" + exhausted);
+  const coracle_test::descriptor_limit none{0};
+  CHECK(message(shell(":").input(redirection::null())) == "cannot open /dev/null for /bin/sh" + exhausted);
+  CHECK(message(shell(":").output(redirection::pipe())) == "cannot create a pipe for /bin/sh" + exhausted);
+  CHECK(message(shell(":")) == "cannot start a process for /bin/sh" + exhausted);
 }
 
 TEST_CASE("process: a text with a NUL in it is refused, rather than cut there") {

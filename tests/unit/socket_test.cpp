@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -31,6 +30,7 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
+#include "../support/descriptor_limit.hpp"
 #include "../support/detached.hpp"
 #include "../support/test_coroutine.hpp"
 #include "connected_sockets.hpp"
@@ -111,17 +111,10 @@ TEST_CASE("socket: without a free descriptor accept is an error, and the connect
   io_service io;
   socket listener = listening(io), client = socket::create_tcpv4(io), server = socket::create_tcpv4(io);
   io.run([&]() -> task<> { co_await client.connect(listener.local_endpoint()); }());
-  rlimit before{};
-  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
-  const int next_free = ::dup(0);
-  ::close(next_free);
-  rlimit none = before;
-  none.rlim_cur = static_cast<rlim_t>(next_free);
   std::error_code error;
   io.run([&]() -> task<> {
-    ::setrlimit(RLIMIT_NOFILE, &none);
+    const coracle_test::descriptor_limit none{0};
     error = co_await error_of(listener.accept(server));
-    ::setrlimit(RLIMIT_NOFILE, &before);
   }());
   CHECK(error == std::errc::too_many_files_open);
   io.run([&]() -> task<> { co_await listener.accept(server); }());

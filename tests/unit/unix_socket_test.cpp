@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -26,6 +25,8 @@
 #include <string>
 #include <system_error>
 #include <vector>
+
+#include "../support/descriptor_limit.hpp"
 
 namespace {
 using coracle::io_service;
@@ -407,16 +408,8 @@ TEST_CASE("unix_socket: of descriptors for which the process has no room none is
   std::string room(8, '?');
   const std::array<int, 3> three{STDERR_FILENO, STDERR_FILENO, STDERR_FILENO};
   io.run(ends.first.send_message(bytes_of("m"), three));
-  const int next_free = ::dup(STDERR_FILENO);
-  ::close(next_free);
-  rlimit before{};
-  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
-  rlimit less = before;
-  less.rlim_cur = static_cast<rlim_t>(next_free + 1);
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &less) == 0);
-  const auto error = thrown([&] { io.run(ends.second.recv_message(room, passed)); });
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
-  CHECK(error == std::errc::message_size);
+  const coracle_test::descriptor_limit one{1};
+  CHECK(thrown([&] { io.run(ends.second.recv_message(room, passed)); }) == std::errc::message_size);
   for (const owned_descriptor& each : passed) CHECK_FALSE(each.is_open());
 }
 

@@ -25,6 +25,14 @@ template <class T>
 concept writable_bytes =
     (std::is_lvalue_reference_v<T> || std::ranges::enable_borrowed_range<std::remove_cvref_t<T>>) &&
     contiguous_bytes<T> && requires(T& bytes) { static_cast<void*>(std::data(bytes)); };
+/// An object that is neither bytes nor an array of pieces of memory, and that has no conversion.
+template <class T, class Buffer>
+concept not_a_buffer = !std::same_as<T, Buffer> && !contiguous_bytes<const T> && !requires(const T& pieces) {
+  static_cast<const Buffer*>(std::data(pieces));
+} && !requires(const T& other) { other.operator Buffer(); };
+/// Bytes that are read-only, or that end with the expression.
+template <class T>
+concept unwritable_bytes = contiguous_bytes<std::remove_reference_t<T>> && !writable_bytes<T>;
 }  // namespace detail
 
 /// The size of the memory that a pointer before it refers to. Not constructed from `{}`: that is the stop
@@ -54,6 +62,9 @@ class const_buffer {
   template <detail::contiguous_bytes Bytes>
     requires(!std::convertible_to<const Bytes&, std::string_view>)
   constexpr const_buffer(const Bytes& bytes) noexcept : const_buffer(std::data(bytes), std::size(bytes)) {}
+  template <detail::not_a_buffer<const_buffer> Other>
+    requires(!std::convertible_to<const Other&, std::string_view>)
+  const_buffer(const Other&) = delete;  // neither bytes nor text: pass a pointer and a number of bytes
 
   [[nodiscard]] constexpr const void* data() const noexcept { return data_; }
   // A template: the constraints of std::span are checked only where it is called.
@@ -82,6 +93,10 @@ class mutable_buffer {
   constexpr mutable_buffer(void* data, std::size_t size) noexcept : data_(data), size_(size) {}
   template <detail::writable_bytes Bytes>
   constexpr mutable_buffer(Bytes&& bytes) noexcept : mutable_buffer(std::data(bytes), std::size(bytes)) {}
+  template <detail::unwritable_bytes Bytes>
+  mutable_buffer(Bytes&&) = delete;  // read-only or a temporary: pass a variable that can be written to
+  template <detail::not_a_buffer<mutable_buffer> Other>
+  mutable_buffer(const Other&) = delete;  // no range of bytes: pass a pointer and a number of bytes
 
   [[nodiscard]] constexpr void* data() const noexcept { return data_; }
   template <class Byte = std::byte>

@@ -55,7 +55,10 @@ class file_operation : public io_operation {
 }  // namespace detail
 
 /// An open file. Open a read_only_file, a write_only_file or a read_write_file; a function that only reads or
-/// only writes takes a readable_file& or a writable_file&.
+/// only writes takes a readable_file& or a writable_file&. A FIFO or a terminal is no file: open(2) it with
+/// O_NONBLOCK, and pass the descriptor to a stream_descriptor, which reads the end of the stream while no
+/// process has the FIFO open for writing. Opened as a file, a FIFO blocks the thread that opens it, or with
+/// epoll a file thread, until its other end is opened.
 ///
 /// Order         operations on one file run concurrently, in no particular order.
 /// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the
