@@ -29,12 +29,6 @@ bool releases(std::memory_order order) {
 model_store& store_of(model_location& at, unsigned back) {
   return at.stores[(at.count - 1 - back) % model_history];
 }
-/// Returns true if some time of `when` is in `past`.
-bool reaches(const model_clock& past, const model_clock& when) {
-  bool result = false;
-  for (std::size_t i = 0; i != when.at.size(); ++i) result |= when.at[i] <= past.at[i];
-  return result;
-}
 }  // namespace
 
 void model_engine::tick(unsigned index) noexcept {
@@ -71,7 +65,7 @@ void model_engine::add_store(model_location& at, std::uint64_t value, std::memor
   if (replaced) release.join(replaced->release);  // a release sequence continues
   made.value = value;
   made.release = release;
-  made.first_seen.at.fill(never);
+  made.first_seen.at = model_clock::times{} + never;
   made.first_seen.at[running_] = made.time = writer.time;
   made.thread = static_cast<std::uint8_t>(running_);
   made.sequential = order == std::memory_order_seq_cst ? ++sequentials_ : 0;
@@ -88,9 +82,9 @@ bool model_engine::may_be_old(model_location& at, bool sequential) {
 /// that saw it does, and so on.
 bool model_engine::must_be_seen(const model_store& store, bool sequential) const {
   const thread& reader = threads_[running_];
-  if (reaches(reader.now.sees, store.first_seen)) return true;
+  if (store.first_seen.is_partly_within(reader.now.sees)) return true;
   if (reader.must_see.at[store.thread] >= store.time) return true;
-  if (sequential && (store.sequential != 0 || reaches(at_fences_, store.first_seen))) return true;
+  if (sequential && (store.sequential != 0 || store.first_seen.is_partly_within(at_fences_))) return true;
   return store.sequential != 0 && store.sequential <= reader.now.fence;
 }
 /// Returns how many of the newest stores a load may see.

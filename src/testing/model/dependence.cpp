@@ -25,7 +25,7 @@ void model_engine::touch(std::initializer_list<touched> what) {
   }
   for (const touched& each : what) self.past.join(each.writes ? each.at->all : each.at->writes);
   if (has_fences_everywhere_) self.past.join(own_touches_[running_].writes);
-  self.past.at[running_] = self.time;
+  self.past.set(running_, self.time);
   if (by_races_) {
     const model_own_work own;
     events_.emplace_back(self.past, place_, block_, self.time, static_cast<std::uint8_t>(running_));

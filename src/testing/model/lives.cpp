@@ -3,6 +3,7 @@
 // construction in its place: every access must happen before it. A later access in the execution is a use
 // after the end; an earlier but unordered one is a data race, found in this execution instead of the other.
 #include <array>
+#include <bit>
 #include <cstring>
 #include <string>
 
@@ -14,8 +15,7 @@ using kind = model_life::kind;
 namespace {
 std::uint64_t mixed(std::uint64_t with, std::uint64_t value) { return (with ^ value) * 0x9e3779b97f4a7c15; }
 std::uint64_t mixed(std::uint64_t with, const model_clock& value) {
-  std::array<std::uint64_t, 2> halves;
-  std::memcpy(halves.data(), value.at.data(), sizeof halves);
+  const auto halves = std::bit_cast<std::array<std::uint64_t, 2>>(value.at);
   return mixed(mixed(with, halves[0]), halves[1]);
 }
 /// A checksum of the fields that are read of an object whose storage is reused: other uses may have left
@@ -67,7 +67,7 @@ void model_engine::end(model_location& at) {
 }
 
 void model_engine::note_access(model_location& at) {
-  at.accesses.at[running_] = me().time;
+  at.accesses.set(running_, me().time);
   at.seal = seal_of(at);
 }
 void model_engine::expect_alive(const model_location& at, const site& where) {
@@ -115,7 +115,7 @@ void model_engine::end(model_cell& at) {
 void model_engine::read(model_cell& at) {
   touch_cell(at, "read");
   expect_after_write(at, "read");
-  at.reads.at[running_] = me().time;
+  at.reads.set(running_, me().time);
   at.seal = seal_of(at);
 }
 void model_engine::write(model_cell& at) {
