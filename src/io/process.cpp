@@ -183,6 +183,9 @@ bool process::is_mine() const noexcept {
 
 /// Leaves the child as a zombie, so that its id is not reused.
 exit_status process::take_status() {
+  CORACLE_REQUIRE(handle_.is_open(),
+                  "a process was moved, and then the end of a wait() for it came: keep it in its place until "
+                  "its waits have ended");
   if (status_) return *status_;
   siginfo_t ended{};
   const auto its = static_cast<id_t>(handle_.native_handle());

@@ -18,6 +18,7 @@
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/process.hpp>
 #include <coracle/io/run_command.hpp>
+#include <coracle/testing/poll.hpp>
 #include <coracle/time/timeout.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -29,6 +30,7 @@
 #include <thread>
 #include <vector>
 
+#include "../support/abort_message.hpp"
 #include "../support/descriptor_limit.hpp"
 
 namespace {
@@ -385,6 +387,19 @@ TEST_CASE("process: a wait that is stopped leaves it running") {
   CHECK(io.run(next_line(child.output())) == "still there");
   child.signal(SIGTERM);
   CHECK(io.run(child.wait()) == exit_status::killed_by(SIGTERM));
+}
+
+TEST_CASE("process: moved while a coroutine waits for its end, it ends the program and says so") {
+  CHECK(coracle_test::abort_message([] {
+          io_service io;
+          process child{io, command{"true"}};
+          const auto wait = [&]() -> task<> { co_await child.wait(); };
+          auto waits = coracle::testing::poll(wait());
+          const process moved_to = std::move(child);
+          while (!waits.run()) io.process_one_event();
+        }) ==
+        "coracle: a process was moved, and then the end of a wait() for it came: keep it in its place until "
+        "its waits have ended\n");
 }
 
 TEST_CASE("process: is terminated in peace, or killed if it takes no notice") {
