@@ -94,8 +94,8 @@ void inspector_server::serve() {
 
 void inspector_server::wait_and_handle() {
   steady_time now = real_now();
-  pollfd awaited[2 + most_connections] = {
-      {ending_.get(), POLLIN, 0}, {accepts_from_ <= now ? endpoint_.socket() : -1, POLLIN, 0}};
+  pollfd awaited[2 + most_connections] = {{ending_.get(), POLLIN, 0},
+                                          {accepts_from_ <= now ? endpoint_.socket() : -1, POLLIN, 0}};
   nfds_t count = 2;
   for (const connection& each : connections_) {
     const bool has_more = each.sent != each.to_send.size();
