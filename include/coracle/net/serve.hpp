@@ -106,4 +106,11 @@ template <connection_listener Listener, detail::connection_handler<accepted_from
   }
   std::rethrow_exception(end);
 }
+template <class Listener, class Handler>
+auto serve(Listener&, Handler, serve_limits = {}, scope_policy::handler = nullptr) {
+  static_assert(!sizeof(Handler*),
+                "serve() needs a listener, such as a socket or unix_socket, and a function that takes a "
+                "connection of it by value and returns a task: [](socket client) -> coracle::task<> { ... }");
+  return coracle::detail::any_awaiter{};
+}
 }  // namespace coracle::net
