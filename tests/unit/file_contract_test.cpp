@@ -384,8 +384,7 @@ TEST_CASE("file: any number may share a lock, or one has it alone") {
     CHECK(moved.owns_lock());
     CHECK(!alone->owns_lock());
     CHECK(!try_lock_shared(one));
-    moved = std::move(*alone);  // which holds none
-    alone.reset();
+    moved = std::move(*alone);  // which holds none: the one that it had is released at once
     CHECK(try_lock_shared(one));
   }
   CHECK(try_lock_exclusive(one));
