@@ -119,6 +119,8 @@ class name_reader {
         }
       } else if ((letter == 'C' || letter == 'D') && is_digit(*at_)) {  // a constructor or destructor
         ++at_;
+      } else if (letter == 'L' && (open[depth - 1] == 'N' || open[depth - 1] == 'Z')) {
+        // No literal: a name with internal linkage follows.
       } else if (std::strchr("INXJFLZ", letter) || (letter == 'U' && *at_ == 'l')) {
         open[depth] = letter;
         has_type[depth++] = false;

@@ -166,7 +166,8 @@ TEST_CASE("short names: template arguments may be lambdas and other local types"
                  "E_EENS_4taskIvEERT_RT0_.resume") == "net::accept_all");
   for (const char* local :
        {"Z3runvEUlvE_", "Z3runvEUlvE12_", "Z3runvE5local", "Z3runvE5local_9", "Z3runvE5local__10_",
-        "Z3runvEUt_", "Z3runvEUt3_", "ZN3appC1EvEUlNS_4nextEE_", "ZZ4mainENKUlvE_clEvEUliE0_"})
+        "Z3runvEUt_", "Z3runvEUt3_", "ZN3appC1EvEUlNS_4nextEE_", "ZL3runvE3$_0",
+        "ZN12_GLOBAL__N_1L3runEvEUlNS_4nextEE_", "ZZ4mainENKUlvE_clEvEUliE0_"})
     CHECK(short_form(("_ZN3net6handleI" + std::string(local) + "iEEvT_T0_").c_str()) == "net::handle");
 }
 TEST_CASE("short names: what cannot be read stays as it is") {
