@@ -159,6 +159,7 @@ TEST_CASE("process: the error names the program, and the file or folder that it 
   };
   const std::string missing = ": No such file or directory", exhausted = ": Too many open files";
   CHECK(message(command{"/no/program"}) == "cannot run /no/program" + missing);
+  CHECK(message(command{""}) == "cannot run \"\"" + missing);
   CHECK(message(shell(":").folder("/no/folder")) == "cannot enter /no/folder for /bin/sh" + missing);
   CHECK(message(shell(":").input(redirection::from_file("/no/file"))) ==
         "cannot open /no/file for /bin/sh" + missing);
