@@ -68,8 +68,14 @@ class name_reader {
     return number;
   }
 
+  /// Skips what numbers a local type, as `0_`.
+  void skip_discriminator() noexcept {
+    read_number();
+    if (*at_ == '_') ++at_;
+  }
+
   /// Skips `I...E`, if present. Each of the letters below opens a part that ends with E; an L, a literal,
-  /// continues with a type and then digits.
+  /// continues with a type and then digits, and a Z, the function of a local type, with that type.
   bool skip_arguments() noexcept {
     if (*at_ != 'I') return true;
     char open[32];
@@ -88,7 +94,7 @@ class name_reader {
       }
       ++at_;
       if (letter == 'E') {
-        --depth;
+        if (open[--depth] == 'U') skip_discriminator();
         if (depth != 0 && open[depth - 1] == 'L') has_type[depth - 1] = true;
       } else if (letter == 'S' && *at_) {  // a substitution: S_, S0_, St, Sa...
         if (*at_ == 't' || (*at_ >= 'a' && *at_ <= 'z')) {
@@ -101,8 +107,21 @@ class name_reader {
       } else if (letter == 'T') {
         while (*at_ && *at_ != '_') ++at_;
         if (*at_) ++at_;
-      } else if (letter == 'I' || letter == 'N' || letter == 'X' || letter == 'J' || letter == 'F' ||
-                 letter == 'L') {
+      } else if (letter == 'U' && *at_ == 't') {  // a type without a name
+        ++at_;
+        skip_discriminator();
+      } else if (letter == '_') {  // a local type has the name of another one: _0, __10_
+        if (*at_ == '_') {
+          ++at_;
+          skip_discriminator();
+        } else if (is_digit(*at_)) {
+          ++at_;
+        }
+      } else if ((letter == 'C' || letter == 'D') && is_digit(*at_)) {  // a constructor or destructor
+        ++at_;
+      } else if (letter == 'L' && (open[depth - 1] == 'N' || open[depth - 1] == 'Z')) {
+        // No literal: a name with internal linkage follows.
+      } else if (std::strchr("INXJFLZ", letter) || (letter == 'U' && *at_ == 'l')) {
         open[depth] = letter;
         has_type[depth++] = false;
       } else if (in_literal) {

@@ -11,6 +11,7 @@
 #include <coracle/base/atomic.hpp>
 #include <coracle/core/detail/stoppable_hop.hpp>
 #include <coracle/core/detail/stopped_tasks.hpp>
+#include <cstddef>
 #include <cstdlib>
 #include <iterator>
 #include <new>
@@ -205,8 +206,8 @@ class thread_record {
     capacity_ = capacity;
     ring_.reset();
   }
-  [[nodiscard]] thread_events take();
-  void add_long_turns(std::int64_t limit, std::vector<observed_turn>& to) noexcept {
+  [[nodiscard]] thread_events copy_events();
+  void add_long_turns(std::int64_t limit, std::vector<observed_turn>& to) {
     const small_mutex_lock lock{mutex_};
     const std::size_t depth = std::min(depth_, most_nested);
     if (depth != 0 && nanoseconds_now() - under_way_[depth - 1].began > limit)
@@ -260,7 +261,9 @@ struct recorder_state {
   atomic<std::int64_t> limit{0};
 };
 recorder_state& state() noexcept {
-  static recorder_state* const made = new recorder_state;  // threads may end after static objects
+  // Never destroyed: threads may end after static objects.
+  alignas(recorder_state) static std::byte memory[sizeof(recorder_state)];
+  static auto* const made = ::new (static_cast<void*>(memory)) recorder_state;
   return *made;
 }
 
@@ -365,19 +368,17 @@ void thread_record::note_post(const resumption& item, bool by_io) noexcept {
   push(event);
 }
 
-thread_events thread_record::take() {
-  thread_events taken;
-  taken.thread = thread_;
-  std::copy(std::begin(name_), std::end(name_), taken.name);
+thread_events thread_record::copy_events() {
+  thread_events copied;
+  copied.thread = thread_;
+  std::copy(std::begin(name_), std::end(name_), copied.name);
   const small_mutex_lock lock{mutex_};
   const std::size_t size = ring_ ? std::min(written_, capacity_) : 0;
-  taken.events.reserve(size);
+  copied.events.reserve(size);
   for (std::size_t i = written_ - size; i != written_; ++i)
-    taken.events.push_back(ring_.get()[i % capacity_]);
-  taken.lost = lost_ + (written_ - size);
-  capacity_ = 0;
-  ring_.reset();
-  return taken;
+    copied.events.push_back(ring_.get()[i % capacity_]);
+  copied.lost = lost_ + (written_ - size);
+  return copied;
 }
 
 /// Requires: the lock is held.
@@ -385,6 +386,33 @@ void watch_if_needed(recorder_state& all) noexcept {
   const bool is_needed = all.capacity != 0 || all.limit.load(memory_order_relaxed) != 0; /*R1*/
   watch_turns(is_needed ? &recording : nullptr);
 }
+
+/// Ends the recording, and, when it is destroyed, drops what the threads have recorded. Requires: the lock is
+/// held meanwhile.
+class end_of_trace {
+ public:
+  explicit end_of_trace(recorder_state& all) noexcept : all_(all) {
+    all_.capacity = 0;
+    watch_if_needed(all_);
+  }
+  end_of_trace(const end_of_trace&) = delete;
+  end_of_trace& operator=(const end_of_trace&) = delete;
+  ~end_of_trace() {
+    for (thread_record** link = &all_.first; *link;) {
+      thread_record* const each = *link;
+      each->restart(0);
+      if (each->has_left()) {
+        *link = each->next;
+        delete each;
+      } else {
+        link = &each->next;
+      }
+    }
+  }
+
+ private:
+  recorder_state& all_;
+};
 }  // namespace
 
 bool turn_recorder::start_trace(std::size_t events_per_thread) noexcept {
@@ -400,24 +428,16 @@ bool turn_recorder::start_trace(std::size_t events_per_thread) noexcept {
 }
 
 std::unique_ptr<trace_data> turn_recorder::stop_trace() {
-  auto data = std::make_unique<trace_data>();
   recorder_state& all = state();
   const small_mutex_lock lock{all.mutex};
-  if (all.capacity == 0) return data;
-  all.capacity = 0;
-  watch_if_needed(all);
+  if (all.capacity == 0) return nullptr;
+  const end_of_trace end{all};  // first: there may be no memory for the result
+  auto data = std::make_unique<trace_data>();
   data->began = all.began;
   data->ended = nanoseconds_now();
-  for (thread_record** link = &all.first; *link;) {
-    thread_record* const each = *link;
-    thread_events taken = each->take();
-    if (!taken.events.empty() || taken.lost != 0) data->threads.push_back(std::move(taken));
-    if (each->has_left()) {
-      *link = each->next;
-      delete each;
-    } else {
-      link = &each->next;
-    }
+  for (thread_record* each = all.first; each; each = each->next) {
+    thread_events events = each->copy_events();
+    if (!events.events.empty() || events.lost != 0) data->threads.push_back(std::move(events));
   }
   return data;
 }

@@ -59,6 +59,7 @@ class turn_recorder {
  public:
   /// Returns false if a trace is being recorded.
   static bool start_trace(std::size_t events_per_thread) noexcept;
+  /// Returns null if no trace was recorded.
   static std::unique_ptr<trace_data> stop_trace();
 
   enum class watcher : std::uint8_t { program, page };

@@ -80,15 +80,14 @@ detail::open_arguments detail::open_arguments::of_directory() noexcept {
   return how;
 }
 
-detail::io_descriptor detail::put_into_use(io_service& service, int fd, const std::filesystem::path& path,
+detail::io_descriptor detail::put_into_use(io_descriptor opened, const std::filesystem::path& path,
                                            const open_arguments& how) {
-  io_descriptor opened{service, fd, how.kind};
   if (how.is_directory) return opened;
   struct ::stat about{};
-  if (const int result = opened.system().status(fd, about); result < 0)
+  if (const int result = opened.system().status(opened.native_handle(), about); result < 0)
     throw_error(-result, "cannot open", path);
   if (S_ISDIR(about.st_mode)) throw_error(EISDIR, "cannot open", path);
-  advise(fd, how.buffering);
+  advise(opened.native_handle(), how.buffering);
   return opened;
 }
 
@@ -101,7 +100,7 @@ file::file(io_service& service, const std::filesystem::path& path, detail::file_
   const detail::open_arguments how{access, open_mode, buffering_mode};
   const int fd = system.open(path, how.flags);
   if (fd < 0) throw_error(-fd, "cannot open", path);
-  descriptor_ = detail::put_into_use(service, fd, path, how);
+  descriptor_ = detail::put_into_use({service, fd, how.kind}, path, how);
 }
 
 file::~file() = default;

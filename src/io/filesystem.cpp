@@ -122,7 +122,7 @@ open_path_operation::open_path_operation(const base_directory& base, std::filesy
 std::error_code open_path_operation::await_error() noexcept {
   if (const std::error_code failed = path_operation::await_error()) return failed;
   try {
-    opened_ = put_into_use(*base_.service(), static_cast<int>(result), base_.in_full(path_), how_);
+    opened_ = put_into_use(static_cast<int>(result));
     return {};
   } catch (const std::system_error& failure) {
     return failure.code();
@@ -132,8 +132,11 @@ std::error_code open_path_operation::await_error() noexcept {
 }
 io_descriptor open_path_operation::take_descriptor() {
   if (opened_.is_open()) return std::move(opened_);
-  const auto fd = static_cast<int>(take_path_result());
-  return put_into_use(*base_.service(), fd, base_.in_full(path_), how_);
+  return put_into_use(static_cast<int>(take_path_result()));
+}
+io_descriptor open_path_operation::put_into_use(int fd) {
+  io_descriptor opened{*base_.service(), fd, how_.kind};  // first: it closes what in_full() would leave open
+  return detail::put_into_use(std::move(opened), base_.in_full(path_), how_);
 }
 
 namespace {

@@ -54,7 +54,7 @@ std::vector<const char*> pointers_to(const std::vector<std::string>& texts, cons
   return all;
 }
 
-int open_for(const redirection& what, const std::string& program) {
+owned_descriptor open_for(const redirection& what, const std::string& program) {
   using kind = redirection::kind;
   constexpr mode_t less_the_umask = 0666;
   const bool is_null = what.what() == kind::null;
@@ -63,9 +63,9 @@ int open_for(const redirection& what, const std::string& program) {
   if (what.what() == kind::read_file) flags = O_RDONLY;
   if (what.what() == kind::write_file) flags = O_WRONLY | O_CREAT | O_TRUNC;
   if (what.what() == kind::append_file) flags = O_WRONLY | O_CREAT | O_APPEND;
-  const int fd = ::open(whole(path, program), flags | O_CLOEXEC, less_the_umask);
-  if (fd < 0) detail::throw_error(errno, "cannot open " + path + " for " + program);
-  return fd;
+  owned_descriptor opened{::open(whole(path, program), flags | O_CLOEXEC, less_the_umask)};
+  if (!opened.is_open()) detail::throw_error(errno, "cannot open " + path + " for " + program);
+  return opened;
 }
 }  // namespace
 
@@ -183,6 +183,9 @@ bool process::is_mine() const noexcept {
 
 /// Leaves the child as a zombie, so that its id is not reused.
 exit_status process::take_status() {
+  CORACLE_REQUIRE(handle_.is_open(),
+                  "a process was moved, and then the end of a wait() for it came: keep it in its place until "
+                  "its waits have ended");
   if (status_) return *status_;
   siginfo_t ended{};
   const auto its = static_cast<id_t>(handle_.native_handle());

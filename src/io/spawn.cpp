@@ -15,6 +15,7 @@
 #include <cstring>
 #include <string>
 
+#include "path_in_message.hpp"
 #include "system_error.hpp"
 
 // clone(), under a name that ThreadSanitizer does not intercept: it treats the child as that of a fork().
@@ -158,7 +159,7 @@ int clone_child(child_plan& plan, int& handle) noexcept {
 
 spawned spawn(child_plan& plan) {
   int handle = -1;
-  const std::string program = plan.arguments[0];
+  const std::string program = path_in_message(plan.arguments[0]);
   const int id = clone_child(plan, handle);
   if (id < 0) throw_error(-id, "cannot start a process for " + program);
   spawned child{owned_descriptor{handle}, id};

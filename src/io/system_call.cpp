@@ -15,7 +15,6 @@
 #include <cerrno>
 #include <climits>
 #include <coracle/io/buffer.hpp>
-#include <limits>
 
 #include "io_backend.hpp"
 #include "message_call.hpp"
@@ -282,9 +281,6 @@ std::size_t total_size(const io_request& request) noexcept {
 std::int64_t run_blocking(io_request& request) noexcept { return call_uninterrupted(request); }
 
 std::int64_t read_cached(const io_request& request) noexcept {
-  // No file is that long. The system would treat the offset as negative, and -1 as the descriptor's own
-  // position.
-  if (request.offset >= static_cast<std::uint64_t>(std::numeric_limits<off_t>::max())) return 0;
   const iovec whole{request.buffer, request.size};
   const std::span<const iovec> room =
       request.opcode == io_opcode::read_at ? std::span{&whole, 1} : parts_of(request);

@@ -25,10 +25,17 @@ mmsghdr* calls_in(std::byte* memory) noexcept { return reinterpret_cast<mmsghdr*
 const mmsghdr& call_in(const std::byte* memory, std::size_t index) noexcept {
   return reinterpret_cast<const mmsghdr*>(memory)[index];
 }
+/// Returns the size of `count` datagrams with `more` bytes for each.
+std::size_t size_of(std::size_t count, std::size_t largest, std::size_t more) {
+  std::size_t each, all;
+  if (__builtin_add_overflow(largest, more, &each) || __builtin_mul_overflow(count, each, &all))
+    CORACLE_THROW(std::bad_alloc{}, "no memory is large enough for the datagrams of a datagram_batch");
+  return all;
+}
 }  // namespace
 
 datagram_batch::datagram_batch(std::size_t count, std::size_t largest)
-    : memory_(new std::byte[count * (sizeof(mmsghdr) + sizeof(message) + largest)]),
+    : memory_(new std::byte[size_of(count, largest, sizeof(mmsghdr) + sizeof(message))]),
       capacity_(count),
       largest_(largest) {
   CORACLE_REQUIRE(count != 0, "a datagram_batch without room for a datagram");

@@ -13,9 +13,17 @@ std::ptrdiff_t detail::permits_for(const serve_limits& limits) noexcept {
                   "serve_limits::connections to at least 1");
   return std::min(limits.connections, async_semaphore::max());
 }
-coracle::detail::library_task<> detail::drain_body(async_scope& clients, std::chrono::nanoseconds patience) {
+namespace {
+task<> join(async_scope& clients, bool& begins) {
+  begins = true;
+  co_await clients.join();
+}
+}  // namespace
+
+coracle::detail::library_task<> detail::drain_body(async_scope& clients, std::chrono::nanoseconds patience,
+                                                   bool& joins) {
   try {
-    co_await throwing(shielded(stop_after(clients.join(), patience)));
+    co_await throwing(shielded(stop_after(join(clients, joins), patience)));
   } catch (const operation_cancelled&) {  // some connections did not end in time
   }
 }

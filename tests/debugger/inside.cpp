@@ -32,6 +32,16 @@ template <std::integral Number>
 task<> count(Number most) {
   for (Number number = 0; number != most; ++number) co_await started;
 }
+template <class Function>
+task<> call_when_started(Function function) {
+  co_await started;
+  function();
+}
+/// It awaits a function of the library, without debug information, behind the first pages of its frame.
+task<> send_much(net::unix_socket& peer) {
+  char bytes[8192] = "";
+  for (;;) co_await peer.send_all(bytes, sizeof bytes);
+}
 task<> tell_that_it_hangs() {
   for (int turn = 0; turn != 10; ++turn) co_await this_task::yield();
   std::puts("hangs");
@@ -42,7 +52,11 @@ task<> tell_that_it_hangs() {
 int main() {
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);  // any debugger of this user may attach
   io_service io;
-  auto ends = net::make_unix_pair(io);
-  io.run(when_all(hold_log(), answer(ends.first), answer_in_time(ends.second), answer_first(), log_or_not(),
-                  count(3), tell_that_it_hangs()));
+  auto ends = net::make_unix_pair(io), full = net::make_unix_pair(io);
+  const auto begin_late = []() -> task<> {
+    const auto greet = [] { std::puts("started"); };
+    co_await call_when_started(greet);
+  };
+  io.run(when_all(begin_late(), hold_log(), answer(ends.first), answer_in_time(ends.second), answer_first(),
+                  log_or_not(), count(3), send_much(full.first), tell_that_it_hangs()));
 }

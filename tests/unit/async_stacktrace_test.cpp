@@ -160,6 +160,16 @@ TEST_CASE(
   CHECK(short_form("_ZZN3app5serveEvENK3$_0clEv.resume") == "lambda in app::serve");
   CHECK(short_form("_ZN3app3getB5cxx11Ev") == "app::get");
 }
+TEST_CASE("short names: template arguments may be lambdas and other local types") {
+  CHECK(
+      short_form("_ZN3net10accept_allINS_6socketEZZ3allB17compiled_by_clangRNS_10io_serviceEENK3$_0clEvEUlS1_"
+                 "E_EENS_4taskIvEERT_RT0_.resume") == "net::accept_all");
+  for (const char* local :
+       {"Z3runvEUlvE_", "Z3runvEUlvE12_", "Z3runvE5local", "Z3runvE5local_9", "Z3runvE5local__10_",
+        "Z3runvEUt_", "Z3runvEUt3_", "ZN3appC1EvEUlNS_4nextEE_", "ZL3runvE3$_0",
+        "ZN12_GLOBAL__N_1L3runEvEUlNS_4nextEE_", "ZZ4mainENKUlvE_clEvEUliE0_"})
+    CHECK(short_form(("_ZN3net6handleI" + std::string(local) + "iEEvT_T0_").c_str()) == "net::handle");
+}
 TEST_CASE("short names: what cannot be read stays as it is") {
   for (const char* symbol :
        {"main", "", "_Z", "_ZN", "_ZN3ap", "_Z99999999999x", "_ZN3appI", "_ZZ4mainEN1A1fEv", "_ZN3appIL"})

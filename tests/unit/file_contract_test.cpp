@@ -123,6 +123,11 @@ TEST_CASE("file: a read gives fewer bytes where the file ends, and none beyond")
     CHECK(co_await file.read(half, buffer.data(), buffer.size()) == 0);
     CHECK(co_await file.read(half + (half - 1), buffer.data(), buffer.size()) == 0);
     CHECK(co_await file.read(0, buffer.data(), 0) == 0);
+    std::string much(std::size_t{2} << 20, '\0');  // more than is tried without waiting
+    CHECK(co_await file.read(half - 1, much) == 0);
+    CHECK(co_await file.read(half + (half - 1), much) == 0);
+    const mutable_buffer parts[] = {mutable_buffer(much), mutable_buffer(buffer.data(), 1)};
+    CHECK(co_await file.read(half, parts) == 0);
   }());
 }
 
@@ -379,8 +384,7 @@ TEST_CASE("file: any number may share a lock, or one has it alone") {
     CHECK(moved.owns_lock());
     CHECK(!alone->owns_lock());
     CHECK(!try_lock_shared(one));
-    moved = std::move(*alone);  // which holds none
-    alone.reset();
+    moved = std::move(*alone);  // which holds none: the one that it had is released at once
     CHECK(try_lock_shared(one));
   }
   CHECK(try_lock_exclusive(one));

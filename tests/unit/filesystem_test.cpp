@@ -8,10 +8,12 @@
 #include <chrono>
 #include <coracle/core/task.hpp>
 #include <coracle/io/filesystem.hpp>
+#include <coracle/io/io_result.hpp>
 #include <coracle/io/whole_file.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <cstdint>
 #include <filesystem>
+#include <new>
 #include <string>
 
 #include "../support/test_coroutine.hpp"
@@ -84,6 +86,32 @@ TEST_CASE("filesystem: an operation allocates nothing if its path does not" *
   here.io.run(use());
   CHECK(allocated == 0);
 }
+TEST_CASE("filesystem: without memory for its path, a file that was opened is closed" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  system_files here;
+  const std::filesystem::path path =
+      here / std::string(100, 'a');  // longer than a std::string is without memory
+  here.write_text(path, "text");
+  const auto open = [&]() -> task<> { const auto opened = co_await fs::open_read_only(here.io, path); };
+  const auto open_error = [&]() -> task<> {
+    static_cast<void>(co_await coracle::as_io_result(fs::open_read_only(here.io, path)));
+  };
+  here.io.run(open());  // what is made once
+  const int before = ::dup(0);
+  ::close(before);
+  const int failed = coracle::testing::fail_each_allocation([&] {
+    try {
+      here.io.run(open());
+      here.io.run(open_error());
+    } catch (const std::bad_alloc&) {
+    }
+  });
+  CHECK(failed >= 8);
+  const int after = ::dup(0);
+  ::close(after);
+  CHECK(after == before);
+}
+
 TEST_CASE("filesystem: read_file reads what has no size") {
   system_files here;
   std::string version;

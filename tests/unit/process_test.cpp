@@ -18,17 +18,21 @@
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/process.hpp>
 #include <coracle/io/run_command.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/poll.hpp>
 #include <coracle/time/timeout.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <new>
 #include <sstream>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include "../support/abort_message.hpp"
 #include "../support/descriptor_limit.hpp"
 
 namespace {
@@ -121,6 +125,26 @@ TEST_CASE("process: what cannot be run is an error of the constructor, and leave
   CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
 }
 
+TEST_CASE("process: without memory to start it, nothing stays open" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  io_service io;
+  const command what = command{"true"}.input(redirection::null()).output(redirection::null());
+  const auto run = [&]() -> task<> {
+    process child{io, what};
+    co_await child.wait();
+  };
+  io.run(run());  // what is made once
+  const int before = open_descriptors();
+  const int failed = coracle::testing::fail_each_allocation([&] {
+    try {
+      io.run(run());
+    } catch (const std::bad_alloc&) {
+    }
+  });
+  CHECK(failed >= 10);
+  CHECK(open_descriptors() == before);
+}
+
 TEST_CASE("process: the error names the program, and the file or folder that it could not have") {
   io_service io;
   static_cast<void>(coracle::make_pipe(io));
@@ -135,6 +159,7 @@ TEST_CASE("process: the error names the program, and the file or folder that it 
   };
   const std::string missing = ": No such file or directory", exhausted = ": Too many open files";
   CHECK(message(command{"/no/program"}) == "cannot run /no/program" + missing);
+  CHECK(message(command{""}) == "cannot run \"\"" + missing);
   CHECK(message(shell(":").folder("/no/folder")) == "cannot enter /no/folder for /bin/sh" + missing);
   CHECK(message(shell(":").input(redirection::from_file("/no/file"))) ==
         "cannot open /no/file for /bin/sh" + missing);
@@ -385,6 +410,20 @@ TEST_CASE("process: a wait that is stopped leaves it running") {
   CHECK(io.run(next_line(child.output())) == "still there");
   child.signal(SIGTERM);
   CHECK(io.run(child.wait()) == exit_status::killed_by(SIGTERM));
+}
+
+TEST_CASE("process: moved while a coroutine waits for its end, it ends the program and says so") {
+  CHECK(coracle_test::abort_message([] {
+          io_service io;
+          process child{io, command{"cat"}.input(redirection::pipe())};
+          const auto wait = [&]() -> task<> { co_await child.wait(); };
+          auto waits = coracle::testing::poll(wait());
+          process moved_to = std::move(child);
+          moved_to.input().close();
+          while (!waits.run()) io.process_one_event();
+        }) ==
+        "coracle: a process was moved, and then the end of a wait() for it came: keep it in its place until "
+        "its waits have ended\n");
 }
 
 TEST_CASE("process: is terminated in peace, or killed if it takes no notice") {

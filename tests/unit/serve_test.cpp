@@ -12,11 +12,13 @@
 #include <coracle/core/with_environment.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/net/serve.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <coracle/testing/simulation/simulated_host.hpp>
 #include <coracle/testing/simulation/simulation.hpp>
 #include <coracle/time/sleep.hpp>
 #include <exception>
 #include <limits>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -280,6 +282,40 @@ TEST_CASE("serve: refuses connections for which there is no descriptor, and goes
   CHECK(served == room_for);
   CHECK(refused == come - room_for);
   CHECK(told == refused);
+}
+
+TEST_CASE("serve: without memory it joins its connections all the same" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  coracle::io_service io;
+  socket listener = socket::create_tcpv4(io);
+  listener.bind(coracle::net::ipv4_endpoint{coracle::net::ipv4_address::loopback(), 0});
+  listener.listen();
+  const auto listen = [](socket client) -> task<> {
+    char byte;
+    co_await client.recv(&byte, 1);
+  };
+  const auto serve_one = [&] {
+    socket client = socket::create_tcpv4(io);
+    io.run(client.connect(listener.local_endpoint()));
+    coracle::stop_source stop;
+    const auto serve_here = [&]() -> task<> { co_await serve(listener, listen, {.drain = 0s}); };
+    const auto stop_soon = [&]() -> task<> {
+      co_await io.schedule();
+      stop.request_stop();
+    };
+    try {
+      io.run(coracle::when_all(coracle::with_stop(serve_here(), stop.get_token()), stop_soon()));
+    } catch (const operation_cancelled&) {
+    }
+  };
+  serve_one();  // what is made once
+  const int failed = coracle::testing::fail_each_allocation([&] {
+    try {
+      serve_one();
+    } catch (const std::bad_alloc&) {
+    }
+  });
+  CHECK(failed >= 15);
 }
 
 TEST_CASE("serve: a limit of no connections ends the program and says so; one without end is none") {

@@ -13,6 +13,8 @@
 #include <coracle/net/datagram_batch.hpp>
 #include <coracle/net/socket.hpp>
 #include <cstddef>
+#include <limits>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -193,6 +195,12 @@ TEST_CASE("socket: a batch of datagrams is sent with one operation, and received
     received.clear();
     CHECK(received.size() == 0);
   }());
+}
+
+TEST_CASE("datagram_batch: more bytes than there are addresses throw std::bad_alloc") {
+  constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+  CHECK_THROWS_AS(datagram_batch(1, most), std::bad_alloc);
+  CHECK_THROWS_AS(datagram_batch(16, most / 16), std::bad_alloc);
 }
 
 TEST_CASE("socket: receiving a batch waits for the first datagram, and not for more") {

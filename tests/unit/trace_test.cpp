@@ -21,15 +21,19 @@
 #include <coracle/io/stream_descriptor.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <coracle/testing/poll.hpp>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <new>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "../../src/inspect/turn_recorder.hpp"
 
 using namespace coracle;
 
@@ -212,6 +216,26 @@ TEST_CASE("trace: without start_trace() it is empty, and stopping twice does not
   run_all(loop, traced_parent());
   REQUIRE(start_trace());
   CHECK(stop_trace().turns() == 0);
+}
+
+TEST_CASE("trace: stop_trace() ends the recording although there is no memory for the result" *
+          doctest::skip(!testing::allocations_are_counted)) {
+  run_loop loop;
+  run_all(loop, traced_parent());  // what is allocated once
+  const int failed = testing::fail_each_allocation([&] {
+    REQUIRE(start_trace());
+    {
+      const testing::allocations_aside not_of_the_trace;
+      run_all(loop, traced_parent());
+      trim_frame_memory();
+    }
+    try {
+      CHECK(stop_trace().turns() == 6);
+    } catch (const std::bad_alloc&) {
+    }
+    CHECK(stop_trace().turns() == 0);
+  });
+  CHECK(failed >= 3);
 }
 
 TEST_CASE("trace: a strand's turns lie within one of the executor below") {
@@ -398,6 +422,29 @@ TEST_CASE("long_turn_watch: a turn that does not end is reported once, with the 
   static_cast<void>(start_trace());
   run_all(loop, traced_parent());
   CHECK(stop_trace().turns() == 6);  // the watch has left nothing behind
+}
+
+namespace {
+task<> ask_for_long_turns(int& failed) {
+  failed = testing::fail_each_allocation([] {
+    try {
+      static_cast<void>(detail::turn_recorder::long_turns());
+    } catch (const std::bad_alloc&) {
+    }
+  });
+  co_return;
+}
+}  // namespace
+
+TEST_CASE("long turns: without memory to list those under way, the list throws std::bad_alloc" *
+          doctest::skip(!testing::allocations_are_counted)) {
+  using detail::turn_recorder;
+  int failed = 0;
+  run_loop loop;
+  turn_recorder::keep_long_turns(turn_recorder::watcher::program, 1);
+  run_all(loop, ask_for_long_turns(failed));
+  turn_recorder::keep_long_turns(turn_recorder::watcher::program, 0);
+  CHECK(failed >= 1);
 }
 
 namespace {

@@ -16,6 +16,7 @@
 #include <string>
 #include <utility>
 
+#include "../support/abort_message.hpp"
 #include "files_under_test.hpp"
 
 namespace {
@@ -183,6 +184,30 @@ TEST_CASE("walk_directory: errors name the path") {
         "cannot list " + root + "/file: Not a directory");
   CHECK(failure(fs::list_directory(tree.io, "")) == "cannot list \"\": No such file or directory");
   CHECK(failure(fs::list_directory(tree.io, root + "\0no"s)) == "cannot list " + root + ": Invalid argument");
+}
+
+namespace {
+template <class Use>
+std::string message_if_moved_from(Use) {
+  return coracle_test::abort_message([] {
+    coracle::io_service io;
+    coracle::directory opened = io.run(fs::open_directory(io, "."));
+    const coracle::directory moved_to = std::move(opened);
+    io.run(Use{}(opened));  // NOLINT: what a moved-from one does
+  });
+}
+}  // namespace
+
+TEST_CASE("base_directory: a directory that was moved from ends the program and says so") {
+  const auto walk = [](const coracle::directory& base) { return names_of(fs::walk_directory(base, ".")); };
+  const auto link = [](const coracle::directory& base) { return fs::read_symlink(base, "x"); };
+  const auto file = [](const coracle::directory& base) { return fs::status(base, "x"); };
+  const char* const refused =
+      "coracle: a path was to begin in a directory that was moved from: pass the directory that it was moved "
+      "to\n";
+  CHECK(message_if_moved_from(walk) == refused);
+  CHECK(message_if_moved_from(link) == refused);
+  CHECK(message_if_moved_from(file) == refused);
 }
 
 TEST_CASE("walk_directory: stopped before, nothing is read; stopped meanwhile, it ends after a batch") {

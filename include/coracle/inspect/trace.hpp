@@ -66,5 +66,6 @@ class recorded_trace {
 
 /// Ends the recording, and returns what was recorded; empty if nothing was.
 /// Threads     any.
+/// Exceptions  std::bad_alloc; the recording has ended then, too.
 [[nodiscard]] recorded_trace stop_trace();
 }  // namespace coracle

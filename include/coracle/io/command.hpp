@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -63,7 +64,9 @@ class command {
   explicit command(std::string program, Arguments&&... arguments) {
     arguments_.reserve(1 + sizeof...(Arguments));
     arguments_.push_back(std::move(program));
-    (arguments_.emplace_back(static_cast<Arguments&&>(arguments)), ...);
+    constexpr bool are_text = (std::is_constructible_v<std::string, Arguments> && ...);
+    static_assert(are_text, "an argument of a command is text: convert a number by std::to_string()");
+    if constexpr (are_text) (arguments_.emplace_back(static_cast<Arguments&&>(arguments)), ...);
   }
   /// Appends an argument.
   command& argument(std::string text) {

@@ -1,6 +1,7 @@
 // coracle/io/directory.hpp -- an open directory, in which relative paths begin.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/check.hpp>
 #include <coracle/io/detail/path_operation.hpp>
 #include <coracle/io/writable_file.hpp>
 #include <filesystem>
@@ -51,7 +52,11 @@ class directory {
 class base_directory : public detail::path_base {
  public:
   base_directory(io_service& service) noexcept : path_base(service) {}
-  /// `opened` outlives the operation.
-  base_directory(const directory& opened) noexcept : path_base(opened.descriptor_, opened.path_) {}
+  /// Requires: `opened` outlives the operation, and is not moved from.
+  base_directory(const directory& opened) noexcept : path_base(opened.descriptor_, opened.path_) {
+    CORACLE_REQUIRE(opened.descriptor_.is_open(),
+                    "a path was to begin in a directory that was moved from: pass the directory that it was "
+                    "moved to");
+  }
 };
 }  // namespace coracle

@@ -31,9 +31,9 @@ struct open_arguments {
   file_buffering_mode buffering;
   bool is_directory = false;
 };
-/// Attaches an open descriptor to the service. Closes it and throws std::system_error on failure, or if it is
-/// a directory and `how` expects none.
-[[nodiscard]] io_descriptor put_into_use(io_service& service, int fd, const std::filesystem::path& path,
+/// Returns `opened`. Closes it and throws std::system_error on failure, or if it is a directory and `how`
+/// expects none.
+[[nodiscard]] io_descriptor put_into_use(io_descriptor opened, const std::filesystem::path& path,
                                          const open_arguments& how);
 
 /// Awaiter of the number of bytes that were read or written.

@@ -46,6 +46,8 @@ class open_path_operation : public path_operation {
   [[nodiscard]] std::error_code await_error() noexcept;
 
  private:
+  io_descriptor put_into_use(int fd);
+
   open_arguments how_;
   io_descriptor opened_;
 };

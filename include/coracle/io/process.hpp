@@ -77,7 +77,8 @@ class process {
   [[nodiscard]] stream_descriptor& output() noexcept { return pipe(1); }
   [[nodiscard]] stream_descriptor& error() noexcept { return pipe(2); }
 
-  /// Awaitable of the exit_status; completes at once if the child has ended.
+  /// Awaitable of the exit_status; completes at once if the child has ended. Requires: this is not moved
+  /// meanwhile.
   process_wait_operation wait(stop_token token = {}) noexcept { return {*this, std::move(token)}; }
   /// Sends a signal; no effect if the process has ended. Throws std::system_error.
   void signal(int number);

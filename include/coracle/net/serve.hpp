@@ -36,11 +36,13 @@ task<> handle_connection(Handler& handler, Connection client,
 }
 /// Requires: at least 1 connection.
 [[nodiscard]] std::ptrdiff_t permits_for(const serve_limits& limits) noexcept;
-coracle::detail::library_task<> drain_body(async_scope& clients, std::chrono::nanoseconds patience);
+coracle::detail::library_task<> drain_body(async_scope& clients, std::chrono::nanoseconds patience,
+                                           bool& joins);
 /// Waits until the connections have ended, and requests them to stop after `patience`. Cannot be stopped.
+/// Sets `joins` when the wait has begun; before that there may be no memory for it.
 CORACLE_CORO_WRAPPER()
-inline task<> drain(async_scope& clients, std::chrono::nanoseconds patience) {
-  return drain_body(clients, patience);
+inline task<> drain(async_scope& clients, std::chrono::nanoseconds patience, bool& joins) {
+  return drain_body(clients, patience, joins);
 }
 template <class Listener, class Handler>
 task<> accept_all(Listener& listener, Handler& handler, async_scope& clients, async_semaphore& permits,
@@ -74,7 +76,8 @@ task<> accept_all(Listener& listener, Handler& handler, async_scope& clients, as
 /// Exceptions    an exception of a handler ends only its connection, and is passed to `on_error`, if given,
 ///               which must not throw; operation_cancelled is not. A refused connection is reported there as
 ///               std::errc::too_many_files_open. Transient errors of accept() are retried
-///               (accept_with_backoff()); others are thrown after the connections have ended. std::bad_alloc.
+///               (accept_with_backoff()); others are thrown after the connections have ended. std::bad_alloc,
+///               likewise; without memory for the time limit, they are stopped at once.
 /// Threads       the listener must outlive serve(), and must not be used otherwise meanwhile.
 /// Cost          a spare descriptor; for each connection a frame and a child of an async_scope, in addition
 ///               to the handler's own frame.
@@ -94,7 +97,20 @@ template <connection_listener Listener, detail::connection_handler<accepted_from
     co_await throwing(detail::accept_all(listener, handler, clients, permits, std::move(refused)));
   }
   CORACLE_CATCH_ALL() { end = std::current_exception(); }
-  co_await detail::drain(clients, limits.drain);
+  bool joins = false;
+  CORACLE_TRY() { co_await throwing(detail::drain(clients, limits.drain, joins)); }
+  CORACLE_CATCH_ALL() {}  // the first failure matters more
+  if (!joins) {
+    clients.request_stop();
+    co_await throwing(clients.join());
+  }
   std::rethrow_exception(end);
+}
+template <class Listener, class Handler>
+auto serve(Listener&, Handler, serve_limits = {}, scope_policy::handler = nullptr) {
+  static_assert(!sizeof(Handler*),
+                "serve() needs a listener, such as a socket or unix_socket, and a function that takes a "
+                "connection of it by value and returns a task: [](socket client) -> coracle::task<> { ... }");
+  return coracle::detail::any_awaiter{};
 }
 }  // namespace coracle::net

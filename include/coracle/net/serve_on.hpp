@@ -48,4 +48,11 @@ template <detail::connection_handler<socket> Handler>
   };
   co_await serve(spread, handle_there, limits, std::move(on_error));
 }
+template <class Handler>
+auto serve_on(io_service_group&, socket&, Handler, serve_limits = {}, scope_policy::handler = nullptr) {
+  static_assert(!sizeof(Handler*),
+                "serve_on() needs a function that takes a connection by value and returns a task: "
+                "[](socket client) -> coracle::task<> { ... }");
+  return coracle::detail::any_awaiter{};
+}
 }  // namespace coracle::net

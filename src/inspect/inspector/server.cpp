@@ -15,7 +15,6 @@
 #include <optional>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "../mapped_object.hpp"
 #include "../turn_recorder.hpp"
@@ -95,16 +94,17 @@ void inspector_server::serve() {
 
 void inspector_server::wait_and_handle() {
   steady_time now = real_now();
-  std::vector<pollfd> awaited{{ending_.get(), POLLIN, 0}};
-  awaited.push_back({accepts_from_ <= now ? endpoint_.socket() : -1, POLLIN, 0});
+  pollfd awaited[2 + most_connections] = {{ending_.get(), POLLIN, 0},
+                                          {accepts_from_ <= now ? endpoint_.socket() : -1, POLLIN, 0}};
+  nfds_t count = 2;
   for (const connection& each : connections_) {
     const bool has_more = each.sent != each.to_send.size();
     const int events = (each.has_ended ? 0 : POLLIN) | (has_more ? POLLOUT : 0);
-    awaited.push_back({each.socket.get(), static_cast<short>(events), 0});
+    awaited[count++] = {each.socket.get(), static_cast<short>(events), 0};
   }
-  if (::poll(awaited.data(), awaited.size(), milliseconds_to_next(now)) < 0) return;
+  if (::poll(awaited, count, milliseconds_to_next(now)) < 0) return;
   now = real_now();
-  auto polled = awaited.begin() + 2;
+  const pollfd* polled = awaited + 2;
   for (connection& each : connections_) handle(each, (polled++)->revents, now);
   send_events(now);
   end_trace(now);

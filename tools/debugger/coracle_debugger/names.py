@@ -80,8 +80,8 @@ def of_destroyed(symbol):
 
 def short(name):
     """`lambda in f` of the operator of a lambda in `f(int)`; `f` of `task<int> f<int>`."""
-    of_lambda = re.match(r"(.*?)::(\{lambda\(.*|\$_\d+|'lambda\d*'.*)::operator\(\)", name)
-    if of_lambda:
+    of_lambda = re.match(r"(.*?)::(\{lambda\(.*|\$_\d+|'lambda\d*'.*)::operator\(\)(<.*>)?$", name)
+    if of_lambda and of_lambda.group(1).count("<") == of_lambda.group(1).count(">"):  # not within template arguments
         return "lambda in " + short(without_parameters(of_lambda.group(1)))
     if name.endswith(">") and not name.endswith("operator>"):
         depth = 0

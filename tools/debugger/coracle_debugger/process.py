@@ -21,7 +21,7 @@ _COROUTINE_OF_CONTENDER = 80
 _MOST_NESTED = 8  # objects that begin before a member of one of them
 _MOST_FRAMES = 100  # of a machine's stack
 _SEARCHED_OF_PROMISE = 64  # bytes, where the promise of a function without debug information may keep its parent
-_LARGEST_PARENT = 4096  # bytes that are searched of one
+_LARGEST_PARENT = 1 << 20  # bytes that are searched of one, which may have buffers among its locals
 _QUEUED, _ARRIVING, _PROGRESS, _LINK = 0, 1, 3, 56
 
 # In an io_operation (io/detail/io_operation.hpp). tests/debugger fails if they change.
