@@ -2,13 +2,18 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <coracle/compose/as_outcome.hpp>
 #include <coracle/core/stop.hpp>
 #include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
 #include <coracle/io/buffered_reader.hpp>
 #include <coracle/testing/poll.hpp>
+#include <cstddef>
+#include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -60,6 +65,31 @@ TEST_CASE("buffered_reader: a delimiter may be cut anywhere") {
     CHECK(sync_wait(reader.read_until("-\n")) == "a-b-\n");
     CHECK(sync_wait(reader.read_until("-\n")) == std::nullopt);
   }
+}
+
+/// Gives as much of `text` as fits, and counts how often it is asked.
+struct counted_reads {
+  std::string text;
+  unsigned reads = 0;
+  coracle::task<std::size_t> read_some(std::span<std::byte> to, coracle::stop_token) {
+    ++reads;
+    const std::size_t count = std::min(to.size(), text.size());
+    std::memcpy(to.data(), text.data(), count);
+    text.erase(0, count);
+    co_return count;
+  }
+};
+TEST_CASE("buffered_reader: an empty buffer is filled from its beginning") {
+  counted_reads source{"one\ntwo\nthree\nfour\n"};
+  buffered_reader reader{source, 8};
+  CHECK(sync_wait(reader.read_line()) == "one");
+  CHECK(sync_wait(reader.read_line()) == "two");
+  CHECK(source.reads == 1);
+  source.text = "ab\n";
+  CHECK(sync_wait(reader.read_line()) == "ab");
+  source.text = "1234567\n";
+  CHECK(sync_wait(reader.read_line()) == "1234567");
+  CHECK(source.reads == 3);
 }
 
 template <class Task>

@@ -100,7 +100,7 @@ class buffered_reader {
 
 template <byte_source Source>
 task<std::size_t> buffered_reader<Source>::fill(const stop_token& token) {
-  if (end_ == size_) {
+  if (begin_ == end_ || end_ == size_) {
     std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;
