@@ -108,7 +108,11 @@ class broadcast_subscription {
   class recv_operation;
   /// Awaitable of std::optional<T>: the next value; empty once the broadcast is closed and drained. One await
   /// at a time.
-  recv_operation recv() noexcept { return recv_operation{*this}; }
+  recv_operation recv() noexcept {
+    CORACLE_REQUIRE(state_,
+                    "recv() of a broadcast_subscription that was moved from: use the one it was moved to");
+    return recv_operation{*this};
+  }
 
  private:
   friend broadcast<T>;
