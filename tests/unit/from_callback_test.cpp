@@ -445,6 +445,12 @@ TEST_CASE("from_callback: completed twice ends the program and says so") {
         }) == "coracle: an operation of from_callback was completed twice, or by a completion moved from\n");
 }
 
+TEST_CASE("from_callback: failed without an error ends the program and says so") {
+  CHECK(coracle_test::abort_message(
+            [] { coracle::sync_wait(from_callback<int>([](auto done) { done.fail(nullptr); })); }) ==
+        "coracle: fail() of a completion with a null exception_ptr: pass the error, or call cancelled()\n");
+}
+
 TEST_CASE("from_callback: destroyed while it waits ends the program and says so") {
   CHECK(coracle_test::abort_message([] {
           api<> calls;

@@ -167,8 +167,10 @@ class [[nodiscard("a completion that is dropped ends the operation as broken")]]
     CORACLE_CATCH_ALL() { ended.result_.emplace_current_exception(); }
     ended.complete(meeting::ending::delivered);
   }
-  /// The operation has failed: the await throws `error`.
+  /// The operation has failed: the await throws `error`. Requires: not null.
   void fail(std::exception_ptr error) noexcept {
+    CORACLE_REQUIRE(error || !CORACLE_EXCEPTIONS(),
+                    "fail() of a completion with a null exception_ptr: pass the error, or call cancelled()");
     meeting& ended = use();
     ended.result_.emplace_error(std::move(error));
     ended.complete(meeting::ending::delivered);
