@@ -88,6 +88,13 @@ class async_scope {
   void spawn(F&& f, First&& first, Rest&&... rest) {
     spawn(invoke(static_cast<F&&>(f), static_cast<First&&>(first), static_cast<Rest&&>(rest)...));
   }
+  /// Starts on `place` what `f(args...)`, called there, returns.
+  template <class Scheduler, class F, class First, class... Rest>
+    requires(scheduler<std::remove_reference_t<Scheduler>> && detail::call_of_child<F, First, Rest...>)
+  void spawn(Scheduler&& place, F&& f, First&& first, Rest&&... rest) {
+    spawn(static_cast<Scheduler&&>(place),
+          invoke(static_cast<F&&>(f), static_cast<First&&>(first), static_cast<Rest&&>(rest)...));
+  }
   template <class... Ts>
   void spawn(Ts&&...) {
     static_assert(

@@ -250,8 +250,8 @@ void run_lookups(std::size_t group, Iterator first, Iterator last, Function& mak
 }
 }  // namespace detail
 
-/// Runs `group` lookups concurrently on this thread, or fewer if they take all elements, until all have ended:
-/// each continues while next() returns elements. A lookup that returns early leaves the rest to the others.
+/// Runs `group` lookups concurrently on this thread until all have ended; fewer if these take all elements.
+/// Each continues while next() returns elements. A lookup that returns early leaves the rest to the others.
 /// Requires: `group` is at least 1.
 ///
 ///     coracle::interleaved find_all(auto& keys, const table& in, std::vector<value>& found) {

@@ -155,8 +155,8 @@ auto pull(S& source) {
     return source.recv();
   }
 }
-// The target of a pointer stays in place. The value of an optional is moved out; what a std::shared_ptr shows,
-// which others may share, is copied.
+// The target of a pointer stays in place. The value of an optional is moved out; that of a std::shared_ptr is
+// copied, because others may share it.
 template <class Found>
 using found_element =
     std::conditional_t<std::is_pointer_v<Found>, std::add_lvalue_reference_t<std::remove_pointer_t<Found>>,
