@@ -1,7 +1,6 @@
 // coracle/channels/broadcast.hpp -- every subscriber sees every value.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <concepts>
 #include <coracle/channels/channel_closed.hpp>
 #include <coracle/channels/detail/publication.hpp>
 #include <optional>
@@ -70,7 +69,7 @@ struct broadcast_state : publication {
 template <class T>
 class broadcast {
   static_assert(
-      std::is_object_v<T> && std::copy_constructible<T>,
+      std::is_object_v<T> && std::is_copy_constructible_v<T>,
       "each subscriber of a broadcast<T> gets a copy: T must be an object that can be copied, such as a "
       "std::shared_ptr");
 

@@ -59,6 +59,8 @@ class async_scope {
   async_scope() : async_scope(scope_policy::fail_fast()) {}
   explicit async_scope(scope_policy policy, const environment& inherited = {})
       : state_(std::move(policy), detail::parent_of_children(inherited)) {}
+  async_scope(const async_scope&) = delete;
+  async_scope& operator=(const async_scope&) = delete;
   /// For with_scope(), whose coroutine joins the scope on every way out.
   async_scope(scope_policy policy, const detail::parent_of_children& parent)
       : state_(std::move(policy), parent) {}

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/time/sleep.hpp>
+#include <type_traits>
 
 namespace coracle {
 /// What an interval does after a tick that was late by a period or more, because its executor was busy or the
@@ -38,6 +39,11 @@ class interval {
       : period_(detail::clock_duration(period)), after_late_(after_late) {
     CORACLE_REQUIRE(period_ > period_.zero(),
                     "an interval was constructed with a period of 0 or less: it must be positive");
+  }
+  template <class Number>
+    requires std::is_arithmetic_v<Number>
+  explicit interval(Number, missed_tick = missed_tick::burst) noexcept {
+    static_assert(!sizeof(Number*), "an interval needs a duration, which has a unit, such as 10ms");
   }
 
   class next_tick;
