@@ -34,6 +34,18 @@ struct task<>::promise_type {
   void unhandled_exception();
   void return_void();
 };
+template <class T>
+class generator {
+ public:
+  struct promise_type {
+    generator get_return_object();
+    std::suspend_always initial_suspend();
+    std::suspend_always final_suspend() noexcept;
+    std::suspend_always yield_value(T);
+    void unhandled_exception();
+    void return_void();
+  };
+};
 struct async_scope {
   void spawn(auto) {}
 };
@@ -101,6 +113,20 @@ task<> braces(channel& to, std::string key, std::string text, std::shared_ptr<in
   const message awaited{"", std::to_string(co_await take(key))};  // finds: aggregate (parser)
   const options trivial{co_await number(1), 2};
   local = count({key, text});
+}
+generator<message> yielded(std::string key, std::string text) {
+  co_yield {key, text};         // finds: aggregate
+  co_yield message{key, text};  // finds: aggregate (parser)
+  message named{key, text};
+  co_yield std::move(named);
+}
+generator<std::function<void()>> yielded_lambdas(std::string text) {
+  co_yield [text] {};  // finds: lambda
+  co_yield [] {};
+}
+generator<std::string> yielded_conditionals(bool ok, std::string text) {
+  co_yield ok ? text : std::string();  // finds: conditional
+  co_yield text;
 }
 template <class Channel>
 task<> in_a_template(Channel& to, std::string key, std::string text) {

@@ -30,6 +30,7 @@ WRONG = {
         "task<> f() { int r = 1 + co_await g(a, [&x](int y) mutable { return y; }); }",
         "task<> f() { int l; if (co_await g(h([x] {}))) {} }",
         "task<> f() { co_await [x]() -> task<> { co_return; }(); }",
+        "generator<function> f() { co_yield [x] { return x; }; }",
         "task<> f() { co_await g([] { return 1; }, [x] { return x; }); }",
         "task<> f() { co_await g({1, 2}, when_all(a(), [=]() -> task<> { co_return; }())); }",
         "task<> f() { co_return co_await schedule_on([p = std::move(p)] { return p; }, pool); }",
@@ -40,12 +41,14 @@ WRONG = {
         "task<> f() { auto r = co_await g(1, c ? s : S{}); }",
         "task<> f() { co_await g(c ? *found : \"\", 1); }",
         "task<> f() { co_await g(c ? s : std::string(\"x\"), 1); }",
+        "generator<std::string> f() { co_yield c ? s : S{}; }",
     ],
     "aggregate": [
         "task<> f() { co_await ch.send({a, std::move(b)}); }",
         "task<> f() { co_await ch.send({*path, text}); }",
         "task<> f() { auto c = co_await connect(1, {.host = \"x\"}); }",
         "task<> f() { co_await when_all(ch.send({1, \"x\"}), g()); }",
+        "generator<item> f() { co_yield {1, \"x\"}; }",
     ],
 }
 RIGHT = [
@@ -71,6 +74,7 @@ RIGHT = [
     "task<> f() { int n = c ? co_await g(make()) : 0; }",
     "task<> f() { const S s = c ? make() : S{}; co_await g(s); }",
     "task<> f() { item i{a, std::move(b)}; co_await ch.send(std::move(i)); }",
+    "generator<item> f() { item i{a, std::move(b)}; co_yield std::move(i); co_yield {1, 2}; }",
     "task<> f() { co_await retry({.max_attempts = 3, .first_delay = 1ms}, g); co_await h({}, {a * b}); }",
     "task<> f() { ch.send({a, std::move(b)}); co_await g(); }",
 ]

@@ -218,6 +218,23 @@ void complete_against_slow_cancel() {
   model_expect(end == wait_end::carried_out && gave == 2, "it ends when the operation does");
   model_expect(*used == 2 || *used == 3, "cancel is called at most once");
 }
+/// The API says on its own thread that it was cancelled, and so reads the reason that the request has stored.
+void cancelled_against_slow_cancel() {
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  int gave = 0;
+  std::optional<completion<int>> done;
+  auto used = std::make_shared<plain_int>(0);
+  note_end(place, run_slow_cancel(done, used, gave), end);
+  model_thread completer{[&] {
+    completion<int> mine = std::move(*done);
+    mine.cancelled();
+  }};
+  place.request_stop();
+  completer.join();
+  model_expect(end == wait_end::cancelled && gave == 0, "it ends when the operation does");
+  model_expect(*used == 0 || *used == 1, "cancel is called at most once");
+}
 /// The stop request arrives while one thread initiates the operation and another completes it.
 void stop_against_initiate() {
   cancellable with;
@@ -292,6 +309,7 @@ int main(int argc, char** argv) {
   run.check("from_callback: drop against suspend", run.all, drop_against_suspend);
   run.check("from_callback: complete against cancel", run.all, complete_against_cancel);
   run.check("from_callback: complete against a slow cancel", run.all, complete_against_slow_cancel);
+  run.check("from_callback: cancelled against a slow cancel", run.all, cancelled_against_slow_cancel);
   run.check("from_callback: stop against initiate", run.all, stop_against_initiate);
   run.check("from_callback: stop and complete against initiate", run.all, stop_and_complete_against_initiate);
   run.check("from_callback: complete under the lock of cancel", run.all, complete_under_the_lock_of_cancel);

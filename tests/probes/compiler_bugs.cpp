@@ -20,6 +20,10 @@ struct eager {
     eager get_return_object() const noexcept { return {}; }
     std::suspend_never initial_suspend() const noexcept { return {}; }
     std::suspend_never final_suspend() const noexcept { return {}; }
+    template <class T>
+    std::suspend_never yield_value(const T&) const noexcept {
+      return {};
+    }
     void return_void() const noexcept {}
     void unhandled_exception() const noexcept { std::terminate(); }
   };
@@ -89,6 +93,15 @@ eager passes_an_aggregate() {
 bool an_aggregate_is_destroyed_twice() {
   counted::alive = 0;
   passes_an_aggregate();
+  return counted::alive < 0;
+}
+
+eager yields_an_aggregate() {
+  co_yield aggregate{};  // lint: intended
+}
+bool a_yielded_aggregate_is_destroyed_twice() {
+  counted::alive = 0;
+  yields_an_aggregate();
   return counted::alive < 0;
 }
 
@@ -192,6 +205,7 @@ int main() {
   if (!is_listed) return 0;
   expect(a_body_does_not_run(), is_gcc, "co_await in a condition: the body does not run");
   expect(an_aggregate_is_destroyed_twice(), is_gcc, "an aggregate in a co_await is destroyed twice");
+  expect(a_yielded_aggregate_is_destroyed_twice(), is_gcc, "an aggregate in a co_yield is destroyed twice");
   expect(a_lambda_is_destroyed_twice(), is_gcc, "a lambda in a co_await is destroyed twice");
   expect(a_choice_is_destroyed_twice(), is_gcc, "the result of ?: in a co_await is destroyed twice");
   expect(an_aligned_local_is_misaligned(), true, "an over-aligned local is misaligned");

@@ -2,6 +2,7 @@
 // destroyed.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/as_outcome.hpp>
+#include <coracle/compose/from_callback.hpp>
 #include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
@@ -13,6 +14,8 @@
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/sync/async_semaphore.hpp>
 #include <cstdio>
+#include <optional>
+#include <utility>
 
 #include "../support/expect.hpp"
 
@@ -100,6 +103,10 @@ int main() {
   stop("a task that waits for an event", [&] { return never.operator co_await(); });
   stop("a task that waits for a mutex", [&] { return mutex.lock_async(); });
   stop("a task that waits for a semaphore", [&] { return none.acquire(); });
+  std::optional<coracle::completion<>> done;
+  const auto start = [&](coracle::completion<> given) { done.emplace(std::move(given)); };
+  const auto cancel = [&] { done->cancelled(); };
+  stop("a task that waits for a callback", [&] { return coracle::from_callback<void>(start, cancel); });
   mutex.unlock();
   stop_on_the_way_to_a_lock();
 

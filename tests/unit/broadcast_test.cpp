@@ -290,6 +290,33 @@ TEST_CASE("broadcast: waiting and receiving allocate nothing; a failed allocatio
   CHECK(after == before);
 }
 
+TEST_CASE("broadcast: an operation receives what is next when it is awaited, not when it was created") {
+  broadcast<int> values{4};
+  auto mine = values.subscribe();
+  auto later = mine.recv();
+  values.send(1);
+  CHECK(receive(mine) == 1);
+  int seen = 0;
+  const auto wait = [&]() -> detached {
+    const auto value = co_await later;
+    seen = value.value_or(-1);
+  };
+  wait();
+  CHECK(seen == 0);
+  values.send(2);
+  CHECK(seen == 2);
+}
+
+TEST_CASE("broadcast: receiving from a subscription that was moved from ends the program and says so") {
+  CHECK(coracle_test::abort_message([] {
+          broadcast<int> values{1};
+          auto mine = values.subscribe();
+          auto moved = std::move(mine);
+          receive(mine);
+        }) ==
+        "coracle: recv() of a broadcast_subscription that was moved from: use the one it was moved to\n");
+}
+
 TEST_CASE("broadcast: no capacity ends the program and says so") {
   CHECK(coracle_test::abort_message([] { broadcast<int> values{0}; }) ==
         "coracle: a broadcast was constructed with a capacity of 0: it must be at least 1\n");

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/from_callback.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
@@ -24,6 +25,8 @@ namespace {
 using coracle::completion;
 using coracle::from_callback;
 using coracle::task;
+using coracle::testing::lifetime_probe;
+using coracle::testing::lifetimes;
 using coracle_test::detached;
 
 /// An API that stores its callback.
@@ -436,6 +439,41 @@ TEST_CASE("from_callback: allocates nothing" * doctest::skip(!coracle::testing::
   CHECK(sum == 3);
 }
 
+TEST_CASE("from_callback: below as_outcome() a cancelled operation ends the task where it waits") {
+  api<> calls;
+  bool handled = false;
+  lifetimes log;
+  std::optional<coracle::stop_reason> ended;
+  coracle::stop_source source;
+  const auto wait = [&]() -> task<int> {
+    const lifetime_probe local(log);
+    const auto cancel = [&] { calls.handler->cancelled(); };
+    try {
+      co_return co_await from_callback<int>(calls.start(), cancel);
+    } catch (...) {
+      handled = true;
+      throw;
+    }
+  };
+  const auto look = [&]() -> task<> {
+    const auto end = co_await coracle::as_outcome(wait());
+    ended = end.reason();
+  };
+  SUBCASE("while it runs") {
+    coracle_test::run_detached(coracle::with_stop(look(), source.get_token()));
+    CHECK(!ended);
+    source.request_stop(coracle::stop_reason::shutting_down);
+  }
+  SUBCASE("before it is initiated") {
+    source.request_stop(coracle::stop_reason::shutting_down);
+    coracle_test::run_detached(coracle::with_stop(look(), source.get_token()));
+    CHECK(!calls.handler);
+  }
+  CHECK(ended == coracle::stop_reason::shutting_down);
+  CHECK(!handled);
+  CHECK(log.alive == 0);
+}
+
 TEST_CASE("from_callback: completed twice ends the program and says so") {
   CHECK(coracle_test::abort_message([] {
           coracle::sync_wait(from_callback<int>([](auto done) {
@@ -443,6 +481,12 @@ TEST_CASE("from_callback: completed twice ends the program and says so") {
             done(2);
           }));
         }) == "coracle: an operation of from_callback was completed twice, or by a completion moved from\n");
+}
+
+TEST_CASE("from_callback: failed without an error ends the program and says so") {
+  CHECK(coracle_test::abort_message(
+            [] { coracle::sync_wait(from_callback<int>([](auto done) { done.fail(nullptr); })); }) ==
+        "coracle: fail() of a completion with a null exception_ptr: pass the error, or call cancelled()\n");
 }
 
 TEST_CASE("from_callback: destroyed while it waits ends the program and says so") {

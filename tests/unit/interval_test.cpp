@@ -57,6 +57,21 @@ TEST_CASE("interval: work between the ticks does not shift them, whatever the po
   }
 }
 
+TEST_CASE("interval: a tick that is awaited twice comes twice, a period apart") {
+  virtual_time_loop loop;
+  times came;
+  const auto run = [&]() -> task<> {
+    interval ticks{10ms};
+    const auto tick = ticks.tick();
+    for (int i = 0; i != 3; ++i) {
+      co_await tick;
+      came.push_back(ms(loop.now()));
+    }
+  };
+  loop.run(run());
+  CHECK(came == times{0, 10, 20});
+}
+
 TEST_CASE("interval: a little late is late once: the rhythm holds, whatever the policy") {
   for (const auto policy : {missed_tick::burst, missed_tick::delay, missed_tick::skip}) {
     const rhythm seen = ticks_of(policy, {0ms, 14ms, 0ms, 0ms});

@@ -57,7 +57,7 @@ TEST_CASE("async_scope: a spawned function keeps its arguments, also on another 
   };
   async_scope scope;
   scope.spawn(note, std::string(50, 'a'), lifetime_probe{log});
-  scope.spawn(place, coracle::invoke(note, std::string(50, 'b'), lifetime_probe{log}));
+  scope.spawn(place, note, std::string(50, 'b'), lifetime_probe{log});
   scope.spawn(place, [&, text = std::string(50, 'c')]() -> task<> {
     seen.push_back(text);
     co_return;

@@ -95,7 +95,8 @@ TEST_CASE(
     }
     co_return "a value";
   };
-  const char* const says = "the sender of a oneshot was dropped before it sent a value";
+  const char* const says =
+      "a oneshot has no value: its sender was dropped without sending, or the value was received before";
   {
     auto [sender, answer] = oneshot<int>();
     {

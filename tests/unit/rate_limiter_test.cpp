@@ -11,6 +11,7 @@
 #include <coracle/time/timeout.hpp>
 #include <limits>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "../support/abort_message.hpp"
@@ -292,12 +293,21 @@ TEST_CASE("rate_limiter: wrong numbers and a waiter left behind end the program 
   CHECK(coracle_test::abort_message([] { rate_limiter limiter{1, 24h * 365, 1000}; }) ==
         "coracle: the burst of a rate_limiter is too large: burst * period must be less than 2^62 "
         "nanoseconds\n");
+  const std::string impossible =
+      "coracle: acquire() of more tokens than the burst of a rate_limiter, or of a negative number: raise "
+      "the burst or ask for fewer\n";
   CHECK(coracle_test::abort_message([] {
           rate_limiter limiter{1, 1s, 2};
           static_cast<void>(limiter.acquire(3));
-        }) ==
-        "coracle: acquire() of more tokens than the burst of a rate_limiter, or of a negative number: raise "
-        "the burst or ask for fewer\n");
+        }) == impossible);
+  CHECK(coracle_test::abort_message([] {
+          rate_limiter limiter{1, 1s, 2};
+          static_cast<void>(limiter.try_acquire(3));
+        }) == impossible);
+  CHECK(coracle_test::abort_message([] {
+          rate_limiter limiter{1, 1s, 2};
+          static_cast<void>(limiter.try_acquire(-1));  // would add a token
+        }) == impossible);
   CHECK(coracle_test::abort_message([] {
           virtual_time_loop loop;
           auto limiter = std::make_unique<rate_limiter>(1, 1s, 1);

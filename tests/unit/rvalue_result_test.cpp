@@ -105,6 +105,35 @@ TEST_CASE("rvalue results: combinators of several awaitables return values") {
   coracle::sync_wait(use());
 }
 
+/// What a task returns refers to something that outlives it.
+task<number&&> moved_from(number& kept) { co_return std::move(kept); }
+task<const int> constant() { co_return 7; }
+
+TEST_CASE("rvalue results: a task of a reference, or of a const number, is passed on as a value, too") {
+  number one = std::make_unique<int>(7);
+  const auto use = [&]() -> task<> {
+    auto end = co_await coracle::as_outcome(moved_from(one));
+    check_value<number>(std::move(one = std::move(end).get()));
+    auto optional = co_await coracle::as_optional(moved_from(one));
+    check_value<number>(std::move(one = std::move(*optional)));
+    auto expected = co_await coracle::as_expected(moved_from(one));
+    check_value<number>(std::move(one = std::move(*expected)));
+    check_value<number>(std::move(one = co_await coracle::timeout(moved_from(one), 1s)));
+    auto all = co_await coracle::when_all(moved_from(one), constant());
+    static_assert(std::is_same_v<decltype(all), std::tuple<number, int>>);
+    check_value<number>(std::move(one = std::move(std::get<0>(all))));
+    auto first = co_await coracle::when_any(moved_from(one), constant());
+    check_value<number>(std::move(one = std::get<0>(std::move(first))));
+    auto joined = co_await coracle::fork_join(moved_from(one), constant());
+    static_assert(std::is_same_v<decltype(joined), std::tuple<number, int>>);
+    check_value<number>(std::move(std::get<0>(joined)));
+    CHECK(std::get<1>(joined) == 7);
+    CHECK((co_await coracle::as_outcome(constant())).get() == 7);
+    CHECK(co_await coracle::timeout(constant(), 1s) == 7);
+  };
+  coracle::sync_wait(use());
+}
+
 TEST_CASE("rvalue results: what awaits from plain code returns a value") {
   check_value<number>(coracle::sync_wait(seven()));
   coracle::testing::virtual_time_loop loop;

@@ -265,6 +265,38 @@ TEST_CASE("scope_future: its awaiter goes on on its own executor") {
   sync_wait(join(scope));
 }
 
+TEST_CASE("scope_future: a second await after one that returned the result ends the program and says so") {
+  CHECK(coracle_test::abort_message([] {
+          async_scope scope;
+          auto future = scope.spawn_future([]() -> task<std::string> { co_return "one"; }());
+          const auto await_twice = [&]() -> task<> {
+            static_cast<void>(co_await std::move(future));
+            static_cast<void>(co_await std::move(future));
+          };
+          sync_wait(await_twice());
+        }) == "coracle: a scope_future was awaited twice: its result has been moved out\n");
+}
+
+TEST_CASE("scope_future: one whose await was stopped can be awaited again") {
+  async_scope scope;
+  coracle::async_manual_reset_event go;
+  auto future = scope.spawn_future([&]() -> task<int> {
+    co_await go;
+    co_return 7;
+  });
+  coracle::stop_source stop;
+  const auto await_future = [&]() -> task<int> { co_return co_await std::move(future); };
+  const auto await_twice = [&]() -> task<int> {
+    const auto stopped = co_await coracle::as_outcome(with_stop(await_future(), stop.get_token()));
+    CHECK(stopped.is_cancelled());
+    go.set();
+    co_return co_await await_future();
+  };
+  stop.request_stop();
+  CHECK(sync_wait(await_twice()) == 7);
+  sync_wait(join(scope));
+}
+
 TEST_CASE("scope_future: one that was moved from is neither asked nor awaited") {
   CHECK(coracle_test::abort_message([] {
           async_scope scope;

@@ -20,10 +20,12 @@
 #include <coracle/time/sleep.hpp>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <variant>
 #include <vector>
 
+#include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
 
 namespace {
@@ -402,6 +404,32 @@ TEST_CASE("choice: is claimed once") {
   CHECK(one.claim());
   CHECK_FALSE(one.claim());
   CHECK(one.is_claimed());
+}
+
+TEST_CASE("select: awaited twice ends a checked program and says so" * doctest::skip(!CORACLE_CHECKS())) {
+  const std::string message =
+      "coracle: a when_any or select was awaited twice: make a new one for each await\n";
+  CHECK(coracle_test::abort_message([] {
+          channel<int> numbers{2};
+          static_cast<void>(numbers.try_send(1) && numbers.try_send(2));
+          coracle::async_manual_reset_event never;
+          const auto receive_twice = [&]() -> task<> {
+            auto choice = coracle::select(numbers.recv(), never);
+            static_cast<void>(co_await std::move(choice));
+            static_cast<void>(co_await std::move(choice));
+          };
+          coracle::sync_wait(receive_twice());
+        }) == message);
+  CHECK(coracle_test::abort_message([] {
+          coracle::async_manual_reset_event never;
+          const auto one = []() -> task<int> { co_return 1; };
+          const auto race_twice = [&]() -> task<> {
+            auto race = coracle::when_any(one(), never);
+            static_cast<void>(co_await std::move(race));
+            static_cast<void>(co_await std::move(race));
+          };
+          coracle::sync_wait(race_twice());
+        }) == message);
 }
 
 TEST_CASE("choice: two fall together or not at all") {

@@ -199,6 +199,30 @@ class countdown {
 static_assert(streams::stream<countdown> && streams::stream<async_generator<int>> &&
               streams::stream<coracle::channel<int>&> && !streams::stream<int> &&
               !streams::stream<task<int>>);
+/// Shows strings that others hold, too, then an object that cannot be copied.
+struct shared_texts {
+  task<std::shared_ptr<std::string>> next() { co_return at == texts.size() ? nullptr : texts[at++]; }
+  std::vector<std::shared_ptr<std::string>> texts;
+  std::size_t at = 0;
+};
+struct owned_numbers {
+  task<std::unique_ptr<std::unique_ptr<int>>> next() {
+    if (left == 0) co_return nullptr;
+    co_return std::make_unique<std::unique_ptr<int>>(std::make_unique<int>(left--));
+  }
+  int left;
+};
+TEST_CASE("streams: what a smart pointer shows is copied, or moved if it cannot be") {
+  const auto kept = std::make_shared<std::string>("shared");
+  shared_texts texts;
+  texts.texts = {kept, kept};
+  const auto all = sync_wait(std::move(texts) | streams::collect());
+  CHECK(all == std::vector<std::string>{"shared", "shared"});
+  CHECK(*kept == "shared");
+  const auto numbers = sync_wait(owned_numbers{2} | streams::collect());
+  CHECK(*numbers.at(1) == 1);
+}
+
 TEST_CASE("streams: whatever has a next() of something optional-like is a stream") {
   CHECK(sync_wait(countdown(3) | map(twice) | collect()) == ints{6, 4, 2});
 }

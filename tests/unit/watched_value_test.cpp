@@ -11,10 +11,12 @@
 #include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
+#include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
 
 namespace {
@@ -220,6 +222,40 @@ TEST_CASE("watched_value: reading allocates nothing; a failed allocation leaves 
   const auto after = coracle::testing::allocations();
   CHECK(sum == 4);
   CHECK(after == before);
+}
+
+TEST_CASE("watched_value: an operation waits for what is new when it is awaited, not when it was created") {
+  watched_value<int> value{1};
+  auto mine = value.observe();
+  auto later = mine.changed();
+  value.set(2);
+  CHECK(changed(mine) == 2);
+  int seen = 0;
+  const auto wait = [&]() -> detached {
+    const auto latest = co_await later;
+    seen = latest ? *latest : -1;
+  };
+  wait();
+  CHECK(seen == 0);
+  value.set(3);
+  CHECK(seen == 3);
+}
+
+TEST_CASE("watched_value: using an observer that was moved from ends the program and says so") {
+  const std::string message =
+      "coracle: a value_observer that was moved from was used: use the one it was moved to\n";
+  CHECK(coracle_test::abort_message([] {
+          watched_value<int> value{1};
+          auto mine = value.observe();
+          auto moved = std::move(mine);
+          static_cast<void>(mine.get());
+        }) == message);
+  CHECK(coracle_test::abort_message([] {
+          watched_value<int> value{1};
+          auto mine = value.observe();
+          auto moved = std::move(mine);
+          changed(mine);
+        }) == message);
 }
 
 static_assert(!std::is_copy_constructible_v<watched_value<int>>);

@@ -319,7 +319,11 @@ class Body:
         if not (self.sources.starts_with(cursor, b"co_await") or self.sources.starts_with(cursor, b"co_yield")):
             return False
         operand = next(cursor.get_children(), None)
-        return operand is not None and place(operand.extent.start)[2] > place(cursor.extent.start)[2]
+        if operand is None:
+            return False
+        if operand.kind == cindex.CursorKind.CALL_EXPR and operand.spelling == "yield_value":
+            return True  # this call, whose argument is written, begins where the co_yield does
+        return place(operand.extent.start)[2] > place(cursor.extent.start)[2]
 
     # ---- what g++ 12 breaks ----------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ NOT_CODE = re.compile(
 )
 CONTROL = r"\b(?:if|while|for|switch)\b(?:\s*constexpr\b)?\s*"
 COROUTINE = re.compile(r"\bco_(?:await|yield|return)\b")
-AWAIT = re.compile(r"\bco_await\b")
+AWAIT = re.compile(r"\bco_(?:await|yield)\b")
 
 # What may stand before a `{`, the contents of brackets left out. A head that starts with ( or [ is an argument.
 LAMBDA_HEAD = re.compile(
@@ -140,7 +140,7 @@ class Source:
 
     def temporary_lambdas(self):
         """Positions of the capturing lambdas that are arguments in an expression that awaits, or called in it."""
-        for found in re.finditer(r"(?:(?<=[(,])|\bco_await)\s*\[(?!\[)", self.text):
+        for found in re.finditer(r"(?:(?<=[(,])|\bco_(?:await|yield))\s*\[(?!\[)", self.text):
             opening = found.end() - 1
             closing = self.match.get(opening)
             if closing is None or not self.text[opening + 1:closing].strip():
@@ -164,7 +164,8 @@ class Source:
     def braced_arguments(self):
         """Positions of the arguments in bare braces, in an expression that awaits, that may need a destructor."""
         for brace in self.braces:
-            if self.kinds[brace] != "value" or self.text[:brace].rstrip()[-1:] not in ("(", ","):
+            before = self.text[:brace].rstrip()
+            if self.kinds[brace] != "value" or not before.endswith(("(", ",", "co_yield")):
                 continue
             inside = self.raw[brace + 1:self.match[brace]]
             if not NEEDS_DESTRUCTOR.search(inside) and not self.names_owner(inside):

@@ -1,7 +1,6 @@
 // coracle/channels/broadcast.hpp -- every subscriber sees every value.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <concepts>
 #include <coracle/channels/channel_closed.hpp>
 #include <coracle/channels/detail/publication.hpp>
 #include <optional>
@@ -70,7 +69,7 @@ struct broadcast_state : publication {
 template <class T>
 class broadcast {
   static_assert(
-      std::is_object_v<T> && std::copy_constructible<T>,
+      std::is_object_v<T> && std::is_copy_constructible_v<T>,
       "each subscriber of a broadcast<T> gets a copy: T must be an object that can be copied, such as a "
       "std::shared_ptr");
 
@@ -108,7 +107,11 @@ class broadcast_subscription {
   class recv_operation;
   /// Awaitable of std::optional<T>: the next value; empty once the broadcast is closed and drained. One await
   /// at a time.
-  recv_operation recv() noexcept { return recv_operation{*this}; }
+  recv_operation recv() noexcept {
+    CORACLE_REQUIRE(state_,
+                    "recv() of a broadcast_subscription that was moved from: use the one it was moved to");
+    return recv_operation{*this};
+  }
 
  private:
   friend broadcast<T>;

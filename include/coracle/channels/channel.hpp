@@ -9,14 +9,16 @@
 namespace coracle {
 namespace detail {
 /// The interface of channel and spsc_channel. The elements are stored in a `Buffer`.
-template <class T, class Buffer>
-class bounded_channel : private basic_channel<channel_element_t<T>, Buffer> {
-  using base = basic_channel<channel_element_t<T>, Buffer>;
+template <class Element, class Buffer>
+class bounded_channel : private basic_channel<channel_element_t<Element>, Buffer> {
+  using T = channel_element_t<Element>;
+  using base = basic_channel<T, Buffer>;
 
   static_assert(
-      is_channel_element<T>,
+      is_channel_element<Element>,
       "a channel carries objects that are moved and destroyed without throwing, and are aligned to 16 bytes "
-      "at most: send a pointer or a std::unique_ptr to this type instead");
+      "at most: send a pointer or a std::unique_ptr to this type instead, and std::monostate as a plain "
+      "signal");
 
  public:
   explicit bounded_channel(std::size_t capacity) : base(capacity) {}
@@ -92,6 +94,8 @@ class channel : public detail::bounded_channel<T, detail::ring_buffer<detail::ch
  public:
   explicit channel(std::size_t capacity)
       : detail::bounded_channel<T, detail::ring_buffer<detail::channel_element_t<T>>>(capacity) {}
+  channel(const channel&) = delete;
+  channel& operator=(const channel&) = delete;
 };
 
 /// A channel for one sender and one receiver, each of which owns an end.
@@ -115,6 +119,8 @@ class spsc_channel : public detail::bounded_channel<T, detail::paired_ring<detai
  public:
   explicit spsc_channel(std::size_t capacity)
       : detail::bounded_channel<T, detail::paired_ring<detail::channel_element_t<T>>>(capacity) {}
+  spsc_channel(const spsc_channel&) = delete;
+  spsc_channel& operator=(const spsc_channel&) = delete;
 };
 
 /// An alias that documents the use: many senders, one receiver.

@@ -20,14 +20,16 @@ template <class T>
 class oneshot_receiver;
 
 namespace detail {
-class sender_dropped final : public broken_promise {
+class no_oneshot_value final : public broken_promise {
  public:
   [[nodiscard]] const char* what() const noexcept override {
-    return "the sender of a oneshot was dropped before it sent a value";
+    return "a oneshot has no value: its sender was dropped without sending, or the value was received before";
   }
 };
-CORACLE_FAILS() inline void throw_sender_dropped() {
-  CORACLE_THROW(sender_dropped{}, "the sender of a oneshot was dropped before it sent a value");
+CORACLE_FAILS() inline void throw_no_oneshot_value() {
+  CORACLE_THROW(
+      no_oneshot_value{},
+      "a oneshot has no value: its sender was dropped without sending, or the value was received before");
 }
 
 // Bits of word_: waited_for: the receiver is in queue_; sender_left: it has sent or was destroyed;
@@ -159,7 +161,7 @@ class [[nodiscard("recv() does nothing until it is awaited")]] oneshot_receiver<
   T await_resume() {
     this->finish();
     if (!state_->has_value()) [[unlikely]]
-      detail::throw_sender_dropped();
+      detail::throw_no_oneshot_value();
     return state_->take();
   }
 

@@ -29,18 +29,22 @@ using growing_channel = basic_channel<T, chunk_buffer<T>>;
 /// Threads       as for channel.
 /// Cost          one locked operation to send, one to receive; an allocation for each 2 KiB beyond the
 ///               previous maximum. The destructor frees the memory.
-template <class T>
-class unbounded_channel : private detail::growing_channel<detail::channel_element_t<T>> {
-  using base = detail::growing_channel<detail::channel_element_t<T>>;
-  using buffer_type = detail::chunk_buffer<detail::channel_element_t<T>>;
+template <class Element>
+class unbounded_channel : private detail::growing_channel<detail::channel_element_t<Element>> {
+  using T = detail::channel_element_t<Element>;
+  using base = detail::growing_channel<T>;
+  using buffer_type = detail::chunk_buffer<T>;
 
   static_assert(
-      detail::is_channel_element<T>,
+      detail::is_channel_element<Element>,
       "a channel carries objects that are moved and destroyed without throwing, and are aligned to 16 bytes "
-      "at most: send a pointer or a std::unique_ptr to this type instead");
+      "at most: send a pointer or a std::unique_ptr to this type instead, and std::monostate as a plain "
+      "signal");
 
  public:
   unbounded_channel() noexcept : base(0) {}
+  unbounded_channel(const unbounded_channel&) = delete;
+  unbounded_channel& operator=(const unbounded_channel&) = delete;
   /// Requires: no coroutine is waiting. Elements that have not been received are destroyed.
   ~unbounded_channel() = default;
 

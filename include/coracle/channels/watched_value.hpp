@@ -72,6 +72,7 @@ class value_observer {
  public:
   /// Returns the latest value and marks it as seen; it stays unchanged as long as the result is kept.
   [[nodiscard]] std::shared_ptr<const T> get() noexcept {
+    CORACLE_REQUIRE(state_, moved_from);
     std::shared_ptr<const T> latest;
     state_->read([&](std::uint64_t count) noexcept {
       latest = state_->value;
@@ -83,10 +84,15 @@ class value_observer {
   class changed_operation;
   /// Awaitable of std::shared_ptr<const T>: the latest value once there is one that this observer has not
   /// seen; null once the watched_value has ended and its last value was seen. One await at a time.
-  changed_operation changed() noexcept { return changed_operation{*this}; }
+  changed_operation changed() noexcept {
+    CORACLE_REQUIRE(state_, moved_from);
+    return changed_operation{*this};
+  }
 
  private:
   friend watched_value<T>;
+  static constexpr const char* moved_from =
+      "a value_observer that was moved from was used: use the one it was moved to";
   explicit value_observer(const std::shared_ptr<detail::watched_state<T>>& from) noexcept
       : state_(from), seen_(from->count()) {}
 

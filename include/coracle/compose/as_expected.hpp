@@ -11,9 +11,14 @@ namespace coracle {
 class no_result {
  public:
   /// Requires: `error` is not null.
-  explicit no_result(std::exception_ptr error) noexcept : error_(std::move(error)) {}
+  explicit no_result(std::exception_ptr error) noexcept : error_(std::move(error)) {
+    CORACLE_REQUIRE(error_ || !CORACLE_EXCEPTIONS(),
+                    "a no_result was made of a null exception_ptr: pass an error or a stop_reason");
+  }
   /// Requires: `why` is not none.
-  explicit no_result(stop_reason why) noexcept : reason_(why) {}
+  explicit no_result(stop_reason why) noexcept : reason_(why) {
+    CORACLE_REQUIRE(is_cancelled(), "a no_result was made of stop_reason::none: pass an error or a reason");
+  }
 
   [[nodiscard]] bool is_cancelled() const noexcept { return reason_ != stop_reason::none; }
   /// Returns why the work was stopped, or none if it failed.

@@ -59,6 +59,8 @@ class async_scope {
   async_scope() : async_scope(scope_policy::fail_fast()) {}
   explicit async_scope(scope_policy policy, const environment& inherited = {})
       : state_(std::move(policy), detail::parent_of_children(inherited)) {}
+  async_scope(const async_scope&) = delete;
+  async_scope& operator=(const async_scope&) = delete;
   /// For with_scope(), whose coroutine joins the scope on every way out.
   async_scope(scope_policy policy, const detail::parent_of_children& parent)
       : state_(std::move(policy), parent) {}
@@ -87,6 +89,13 @@ class async_scope {
     requires detail::call_of_child<F, First, Rest...>
   void spawn(F&& f, First&& first, Rest&&... rest) {
     spawn(invoke(static_cast<F&&>(f), static_cast<First&&>(first), static_cast<Rest&&>(rest)...));
+  }
+  /// Starts on `place` what `f(args...)`, called there, returns.
+  template <class Scheduler, class F, class First, class... Rest>
+    requires(scheduler<std::remove_reference_t<Scheduler>> && detail::call_of_child<F, First, Rest...>)
+  void spawn(Scheduler&& place, F&& f, First&& first, Rest&&... rest) {
+    spawn(static_cast<Scheduler&&>(place),
+          invoke(static_cast<F&&>(f), static_cast<First&&>(first), static_cast<Rest&&>(rest)...));
   }
   template <class... Ts>
   void spawn(Ts&&...) {

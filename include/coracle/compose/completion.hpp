@@ -3,6 +3,7 @@
 #pragma once
 #include <coracle/base/exchange.hpp>
 #include <coracle/core/broken_promise.hpp>
+#include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/executor.hpp>
 #include <coracle/core/promise_parts.hpp>
@@ -40,8 +41,8 @@ CORACLE_FAILS() inline void throw_completion_dropped() {
 //   [C2] + completed   acq_rel  publish the result; see the waiter            pairs with C3, C5, C6; C3
 //   [C3] + suspended   acq_rel  publish the waiter; see the result            pairs with C2, C5; C2
 //   [C4] + cancelling  relaxed  unless completed; what initiate() wrote is seen by the stop token's lock
-//   [C5] - cancelling  acquire  see the waiter and the result; what cancel wrote is seen by way of remove()
-//                                                                             pairs with C2, C3
+//   [C5] - cancelling  acq_rel  see the waiter and the result; publish the reason   pairs with C2, C3; C2
+//                               what cancel wrote is seen by way of remove()
 //   [C6] load          acquire  completed inside initiate(): see the result   pairs with C2
 template <class T>
 class callback_meeting : waiter, protected stop_registration {
@@ -50,17 +51,23 @@ class callback_meeting : waiter, protected stop_registration {
   callback_meeting(const callback_meeting&) = delete;
   callback_meeting& operator=(const callback_meeting&) = delete;
   ~callback_meeting() {
+    this->remove();
     CORACLE_REQUIRE(!began_ || has(state_.load(memory_order_relaxed), is_completed),
                     "a coroutine was destroyed while it waits for an operation of from_callback: let that "
                     "complete first");
   }
 
-  void refuse(stop_reason why) noexcept {
+  /// `end`: of a task, null for any other coroutine. Returns true if the task is ended.
+  bool refuse(std::coroutine_handle<> suspended, end_of_task* end, stop_reason why) noexcept {
     reason_ = why;
     how_ = ending::cancelled;
+    handle = suspended;
+    end_ = end;
+    return end_before_waiting();
   }
-  void begin(std::coroutine_handle<> suspended) noexcept {
+  void begin(std::coroutine_handle<> suspended, end_of_task* end) noexcept {
     began_ = true;
+    end_ = end;
     suspend(suspended);
   }
   completion<T> make_completion() noexcept { return completion<T>{*this}; }
@@ -77,7 +84,7 @@ class callback_meeting : waiter, protected stop_registration {
         state_.fetch_or(is_suspended, memory_order_acq_rel) != is_completed) { /*C3*/
       return true;
     }
-    return has_to_give_way() && give_way(*this);
+    return end_before_waiting() || (has_to_give_way() && give_way(*this));
   }
 
   /// Returns false if the operation has completed and there is nothing to cancel.
@@ -90,10 +97,15 @@ class callback_meeting : waiter, protected stop_registration {
     return true;
   }
   void end_cancelling() noexcept {
-    const unsigned before = state_.fetch_and(~is_cancelling, memory_order_acquire); /*C5*/
-    if (before == (is_suspended | is_completed | is_cancelling)) wake();
+    const unsigned before = state_.fetch_and(~is_cancelling, memory_order_acq_rel); /*C5*/
+    if (before == (is_suspended | is_completed | is_cancelling)) end_or_wake();
   }
 
+  /// Returns why there is neither a result nor an error, or none if there is one.
+  stop_reason take_cancelled() noexcept {
+    this->remove();
+    return cancelled_for();
+  }
   T take() {
     this->remove();
     if (initiate_error_) [[unlikely]]
@@ -112,11 +124,32 @@ class callback_meeting : waiter, protected stop_registration {
   /// Called once, by the completion.
   void complete(ending how) noexcept {
     how_ = how;
-    if (state_.fetch_or(is_completed, memory_order_acq_rel) == is_suspended) wake(); /*C2*/
+    if (state_.fetch_or(is_completed, memory_order_acq_rel) == is_suspended) end_or_wake(); /*C2*/
+  }
+  [[nodiscard]] stop_reason cancelled_for() const noexcept {
+    if (how_ == ending::delivered || initiate_error_) [[likely]]
+      return stop_reason::none;
+    if (reason_ != stop_reason::none) return reason_;
+    return how_ == ending::cancelled ? stop_reason::requested : stop_reason::none;
+  }
+  /// Returns true if the operation was cancelled and a task is ended when it is resumed.
+  bool ends_task() noexcept {
+    const stop_reason why = cancelled_for();
+    return why != stop_reason::none && end_ && end_(handle, why);
+  }
+  bool end_before_waiting() noexcept {
+    if (!ends_task()) [[likely]]
+      return false;
+    resume_on_return(handle);
+    return true;
+  }
+  void end_or_wake() noexcept {
+    static_cast<void>(ends_task());
+    wake();
   }
   CORACLE_FAILS() void throw_ending() {
-    if (reason_ != stop_reason::none) throw_cancelled(reason_);
-    if (how_ == ending::cancelled) throw_cancelled(stop_reason::requested);
+    const stop_reason why = cancelled_for();
+    if (why != stop_reason::none) throw_cancelled(why);
     throw_completion_dropped();
   }
 
@@ -124,6 +157,7 @@ class callback_meeting : waiter, protected stop_registration {
   plain<ending> how_ = ending::delivered;
   plain<stop_reason> reason_ = stop_reason::none;
   bool began_ = false;
+  end_of_task* end_ = nullptr;
   plain<outcome<T>> result_;
   std::exception_ptr initiate_error_;
 };
@@ -167,8 +201,10 @@ class [[nodiscard("a completion that is dropped ends the operation as broken")]]
     CORACLE_CATCH_ALL() { ended.result_.emplace_current_exception(); }
     ended.complete(meeting::ending::delivered);
   }
-  /// The operation has failed: the await throws `error`.
+  /// The operation has failed: the await throws `error`. Requires: not null.
   void fail(std::exception_ptr error) noexcept {
+    CORACLE_REQUIRE(error || !CORACLE_EXCEPTIONS(),
+                    "fail() of a completion with a null exception_ptr: pass the error, or call cancelled()");
     meeting& ended = use();
     ended.result_.emplace_error(std::move(error));
     ended.complete(meeting::ending::delivered);

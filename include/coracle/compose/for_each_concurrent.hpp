@@ -53,4 +53,10 @@ auto for_each_concurrent(Range&&, Function&&, std::size_t) {
                 "the limit comes before the function: for_each_concurrent(range, limit, function)");
   return detail::any_awaiter{};
 }
+template <class Range, class Function>
+auto for_each_concurrent(Range&&, Function&&) {
+  static_assert(!sizeof(std::decay_t<Range>*),
+                "for_each_concurrent needs a concurrency limit: for_each_concurrent(range, limit, function)");
+  return detail::any_awaiter{};
+}
 }  // namespace coracle

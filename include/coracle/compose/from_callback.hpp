@@ -27,16 +27,16 @@ class callback_awaiter : callback_meeting<T> {
   bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     const environment* const inherited = environment_of(suspended);
     if (inherited && inherited->stop.stop_requested()) [[unlikely]] {
-      this->refuse(inherited->stop.reason());
-      return false;
+      return this->refuse(suspended, end_of_parent<Promise>(), inherited->stop.reason());
     }
-    this->begin(suspended);
+    this->begin(suspended, end_of_parent<Promise>());
     initiate();
     if constexpr (can_cancel) {
       if (inherited && !this->listen_to(inherited->stop)) cancel_();
     }
     return this->has_to_wait();
   }
+  [[nodiscard]] stop_reason await_cancelled() noexcept { return this->take_cancelled(); }
   T await_resume() { return this->take(); }
 
  private:

@@ -193,6 +193,7 @@ template <class Iterator>
 class elements_of_ring : public lookup_elements<Iterator> {
  public:
   using lookup_elements<Iterator>::lookup_elements;
+  [[nodiscard]] bool has_more() const { return this->at_ != this->end_; }
   void hand_out_nothing_more() noexcept { this->at_ = this->end_; }
 };
 
@@ -223,8 +224,7 @@ void run_lookups(std::size_t group, Iterator first, Iterator last, Function& mak
     return true;
   };
   std::vector<interleaved> ring;
-  ring.reserve(group);
-  for (std::size_t i = 0; i != group && !first_error; ++i) {
+  for (std::size_t i = 0; i != group && !first_error && elements.has_more(); ++i) {
     ring.push_back(make(elements));
     const lookup_handle made = ring.back().body();
     if (!made.done()) continue;
@@ -250,8 +250,9 @@ void run_lookups(std::size_t group, Iterator first, Iterator last, Function& mak
 }
 }  // namespace detail
 
-/// Runs `group` lookups concurrently on this thread until all have ended: each continues while next() returns
-/// elements. A lookup that returns early leaves the rest to the others. Requires: `group` is at least 1.
+/// Runs `group` lookups concurrently on this thread until all have ended; fewer if these take all elements.
+/// Each continues while next() returns elements. A lookup that returns early leaves the rest to the others.
+/// Requires: `group` is at least 1.
 ///
 ///     coracle::interleaved find_all(auto& keys, const table& in, std::vector<value>& found) {
 ///       while (const key* each = keys.next()) {

@@ -22,6 +22,8 @@ class promised_child : public scope_future_child {
   T take() {
     if (end_.has_error()) [[unlikely]]
       take_error();
+    CORACLE_REQUIRE(!end_.has_value() || !detail::exchange(is_settled, true),
+                    "a scope_future was awaited twice: its result has been moved out");
     return std::move(end_).get();
   }
   void drop_future() noexcept {
@@ -115,7 +117,7 @@ class promised_work final : public promised_child<kept_result_t<Awaitable>> {
 ///
 /// May be dropped: the child continues, its value is destroyed, and its error becomes the scope's.
 /// Resumes on    the executor of the awaiting coroutine; without one, where the child ended.
-/// Cancellation  a stop request ends the wait; the child continues.
+/// Cancellation  a stop request ends the wait; the child continues, and the future can be awaited again.
 /// Exceptions    the child's error, which then is no longer the scope's. An error that has not been awaited
 ///               when the scope is joined is thrown by join(), and the future then throws operation_cancelled
 ///               instead. It throws the same for a child that was cancelled.
@@ -161,6 +163,7 @@ class scope_future {
     detail::promised_child<T>& child_;
     async_manual_reset_event::wait_operation over_;
   };
+  /// Awaitable of the result, moved out: a second await after one that returned ends the program.
   wait_operation operator co_await() && noexcept {
     CORACLE_REQUIRE(child_, "an empty scope_future was awaited: it was moved from");
     return wait_operation{*child_};

@@ -122,6 +122,7 @@ class async_generator_promise : public part::continues_parent,
 ///
 /// `async_generator<T>` exposes each element in place, as `T&`: the consumer may modify it or move it out.
 /// Only a const lvalue yielded where `T` is not const is copied.
+/// g++ 12: name a braced aggregate first, and move it: `co_yield entry{key, text}` destroys it twice.
 /// Prefer generator if the body never awaits.
 /// Order         the body runs inside the await of `begin()`, `++` or `next()`, up to the next `co_yield`. As
 ///               with every await, each 128th ready one in a row lets others on the executor run first.

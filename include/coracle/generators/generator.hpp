@@ -20,6 +20,7 @@ namespace coracle {
 ///     }
 ///     for (int square : first_squares(10)) std::printf("%d\n", square);
 ///
+/// g++ 12: name a braced aggregate first, and move it: `co_yield entry{key, text}` destroys it twice.
 /// Prefer async_generator if the body has to await something.
 /// Order         the body runs inside `begin()` and `++`, up to the next `co_yield`.
 /// Resumes on    the thread that calls `begin()` or `++`.

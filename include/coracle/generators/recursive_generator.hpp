@@ -55,6 +55,7 @@ struct recursive_generator_promise : generator_promise<shown_by_recursive<T>>, r
 /// `recursive_generator<T>` exposes each element in place, as `T&`: the caller may modify it or move it out.
 /// Only a const lvalue yielded where `T` is not const is copied. A yielded generator is consumed; an empty
 /// one, or one at its end, yields nothing. Iterators are copyable.
+/// g++ 12: name a braced aggregate first, and move it: `co_yield entry{key, text}` destroys it twice.
 /// Prefer generator and elements_of in new code: they match std::generator.
 /// Order         the body runs inside `begin()` and `++`, up to the next `co_yield`.
 /// Resumes on    the thread that calls `begin()` or `++`.

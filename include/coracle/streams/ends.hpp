@@ -168,7 +168,8 @@ namespace coracle::streams {
 /// joins what still runs in it.
 /// Resumes on    where the source ended, or where f's task ended.
 /// Cancellation  passed on to the source and to f, and checked between two elements. No element is taken from
-///               a channel without being passed to f.
+///               a channel without being passed to f, unless a stage holds it: an unfinished chunk, half of a
+///               pair of zip, what buffered and merge have taken ahead.
 /// Exceptions    those of the source, of the stages' functions and of f; the first ends the pipeline.
 /// Cost          two frames per run, and none per element. Work of buffered and merge has its own.
 template <class Function>

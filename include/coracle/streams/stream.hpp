@@ -14,7 +14,9 @@ namespace coracle::streams {
 ///     co_await (std::move(long_lines) | streams::for_each(print));
 ///
 /// Sources: an async_generator, whose elements stay in place; a channel or a broadcast_subscription, whose
-/// elements are moved out; any type with a next() or recv() that is an awaitable of something optional-like.
+/// elements are moved out; any type with a next() or recv() that is an awaitable of something optional-like,
+/// but of no expected, whose error would be lost. An element that only a smart pointer shows is copied, or
+/// moved if not copyable.
 /// A pipeline owns its parts; only what cannot be moved, such as a channel, is referred to and must outlive
 /// it. A stage's functions are called one at a time, by whatever polls the stage.
 template <class S>

@@ -53,6 +53,14 @@ class async_condition_variable {
   template <std::predicate Predicate>
   wait_until_operation<Predicate> wait(async_mutex_lock& lock, Predicate holds) noexcept(
       std::is_nothrow_move_constructible_v<Predicate>);
+  template <class... Ts>
+  auto wait(Ts&&...) {
+    static_assert(
+        detail::never<Ts...>,
+        "wait(lock, predicate) needs a named async_mutex_lock, from co_await "
+        "mutex.scoped_lock_async(), and, if given, a function that takes nothing and returns a bool");
+    return detail::any_awaiter{};
+  }
 
   /// Wakes the first waiter. No effect if there is none.
   void notify_one() noexcept;

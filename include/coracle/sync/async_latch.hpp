@@ -27,6 +27,8 @@ class async_latch {
   /// With a count of zero or less the latch is ready immediately.
   explicit async_latch(std::ptrdiff_t initial_count) noexcept
       : count_(initial_count), reached_zero_(initial_count <= 0) {}
+  async_latch(const async_latch&) = delete;
+  async_latch& operator=(const async_latch&) = delete;
   /// Requires: no coroutine is waiting.
   ~async_latch() {
     CORACLE_REQUIRE(!reached_zero_.is_waited_for(),

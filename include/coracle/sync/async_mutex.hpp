@@ -48,6 +48,8 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_mute
 class async_mutex : detail::contended_lock<async_mutex> {
  public:
   async_mutex() noexcept = default;
+  async_mutex(const async_mutex&) = delete;
+  async_mutex& operator=(const async_mutex&) = delete;
   /// Requires: not held.
   ~async_mutex() {
     CORACLE_REQUIRE(state_.load(detail::memory_order_relaxed) == is_free,

@@ -58,6 +58,8 @@ class async_semaphore : detail::contended_lock<async_semaphore> {
     CORACLE_REQUIRE(permits <= max(),
                     "an async_semaphore was made with more than max() permits: begin with fewer");
   }
+  async_semaphore(const async_semaphore&) = delete;
+  async_semaphore& operator=(const async_semaphore&) = delete;
   /// Requires: no coroutine is waiting.
   ~async_semaphore() {
     CORACLE_REQUIRE(

@@ -61,6 +61,8 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_shar
 class async_shared_mutex : detail::contended_lock<async_shared_mutex> {
  public:
   async_shared_mutex() noexcept = default;
+  async_shared_mutex(const async_shared_mutex&) = delete;
+  async_shared_mutex& operator=(const async_shared_mutex&) = delete;
   /// Requires: not held.
   ~async_shared_mutex() {
     CORACLE_REQUIRE(state_.load(detail::memory_order_relaxed) == 0,

@@ -44,6 +44,8 @@ class single_producer_sequencer {
     CORACLE_REQUIRE(detail::fits_sequence<Traits>(buffer_size),
                     "a ring buffer needs at least one place, and at most half as many as there are numbers");
   }
+  single_producer_sequencer(const single_producer_sequencer&) = delete;
+  single_producer_sequencer& operator=(const single_producer_sequencer&) = delete;
 
   [[nodiscard]] std::size_t buffer_size() const noexcept { return buffer_size_; }
 

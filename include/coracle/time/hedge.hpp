@@ -139,7 +139,8 @@ task<hedged_t<Attempt>> run_hedge(std::chrono::steady_clock::duration delay, Att
 ///               attempts are stopped with reason lost_race, as those of when_any, and joined.
 /// Exceptions    if all attempts failed, the attempt's, or an error_group if there were several. If one
 ///               succeeds the errors of the others are dropped.
-/// Cost          a stop source, a frame, and per attempt a frame and 100 bytes.
+/// Cost          a stop source, a frame, and for each of `most` attempts, started or not, a frame and 100
+///               bytes.
 template <class Attempt, class Rep, class Period>
   requires(detail::hedges<std::decay_t<Attempt>>)
 CORACLE_CORO_WRAPPER()

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/time/sleep.hpp>
+#include <type_traits>
 
 namespace coracle {
 /// What an interval does after a tick that was late by a period or more, because its executor was busy or the
@@ -9,7 +10,7 @@ namespace coracle {
 enum class missed_tick : std::uint8_t {
   burst,  ///< missed ticks follow immediately, one after the other, until it has caught up
   delay,  ///< the next tick comes a full period after the late one
-  skip    ///< missed ticks are dropped; the next one is the first that is not past
+  skip    ///< missed ticks are dropped; the next one is the first that is still to come
 };
 
 /// A periodic timer: its ticks are a period apart, however long the work in between takes.
@@ -39,10 +40,16 @@ class interval {
     CORACLE_REQUIRE(period_ > period_.zero(),
                     "an interval was constructed with a period of 0 or less: it must be positive");
   }
+  template <class Number>
+    requires std::is_arithmetic_v<Number>
+  explicit interval(Number, missed_tick = missed_tick::burst) noexcept {
+    static_assert(!sizeof(Number*), "an interval needs a duration, which has a unit, such as 10ms");
+  }
 
+  class next_tick;
   class tick_operation;
-  /// Awaitable of the time at which this tick was due.
-  tick_operation tick() noexcept;
+  /// Awaitable of the time at which this tick was due. Can be awaited any number of times, for one tick each.
+  next_tick tick() noexcept;
 
  private:
   /// Returns the time of the tick that is due, and sets the next.
@@ -60,8 +67,7 @@ class interval {
   missed_tick after_late_;
 };
 
-class [[nodiscard("a tick does nothing until it is awaited")]] interval::tick_operation
-    : public detail::sleep_operation {
+class interval::tick_operation : public detail::sleep_operation {
  public:
   explicit tick_operation(interval& its) noexcept : sleep_operation(its.next_), its_(its) {}
   time_point await_resume() {
@@ -72,5 +78,14 @@ class [[nodiscard("a tick does nothing until it is awaited")]] interval::tick_op
  private:
   interval& its_;
 };
-inline interval::tick_operation interval::tick() noexcept { return tick_operation{*this}; }
+
+class [[nodiscard("a tick does nothing until it is awaited")]] interval::next_tick {
+ public:
+  explicit next_tick(interval& its) noexcept : its_(its) {}
+  tick_operation operator co_await() const noexcept { return tick_operation{its_}; }
+
+ private:
+  interval& its_;
+};
+inline interval::next_tick interval::tick() noexcept { return next_tick{*this}; }
 }  // namespace coracle

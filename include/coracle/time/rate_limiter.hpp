@@ -64,6 +64,7 @@ class rate_limiter {
   /// Takes `n` tokens and returns true if they are available and no coroutine is queued. Never suspends.
   /// Requires: as acquire().
   [[nodiscard("if it returns true the tokens are taken")]] bool try_acquire(std::int64_t n = 1) noexcept {
+    require_possible(n);
     const time_point now = steady_now();
     const detail::small_mutex_lock locked{guard_};
     return waiting_ == 0 && take(n, now) == duration::zero();
@@ -73,6 +74,11 @@ class rate_limiter {
   /// Wraps around for factors that the constructor then rejects.
   static std::int64_t product(std::int64_t a, std::int64_t b) noexcept {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+  }
+  void require_possible(std::int64_t n) const noexcept {
+    CORACLE_REQUIRE(n >= 0 && n <= burst_,
+                    "acquire() of more tokens than the burst of a rate_limiter, or of a negative number: "
+                    "raise the burst or ask for fewer");
   }
   /// Returns zero if the tokens were taken, otherwise the time until enough are available. Under the lock.
   duration take(std::int64_t n, time_point now) noexcept;
@@ -111,9 +117,7 @@ class [[nodiscard("nothing is acquired until this is awaited")]] rate_limiter::a
     : resumption {
  public:
   acquire_operation(rate_limiter& limiter, std::int64_t n) noexcept : limiter_(limiter), n_(n) {
-    CORACLE_REQUIRE(n >= 0 && n <= limiter.burst_,
-                    "acquire() of more tokens than the burst of a rate_limiter, or of a negative number: "
-                    "raise the burst or ask for fewer");
+    limiter.require_possible(n);
   }
   bool await_ready() const noexcept { return false; }
   template <class Promise>

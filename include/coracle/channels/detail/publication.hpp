@@ -86,20 +86,21 @@ class publication {
   wait_queue readers_;
 };
 
-/// Base of an awaiter: waits until there are publications that its reader has not seen. Waiting takes
-/// nothing, so a cancelled wait loses nothing.
+/// Base of an awaiter: waits until there are publications that its reader has not seen when it is awaited.
+/// Waiting takes nothing, so a cancelled wait loses nothing.
 class wait_for_more : public stoppable_wait<wait_for_more> {
  protected:
-  wait_for_more(publication& shared, std::uint64_t seen) noexcept : shared_(&shared), seen_(seen) {}
+  /// `seen` belongs to the reader, which outlives this.
+  wait_for_more(publication& shared, const std::uint64_t& seen) noexcept : shared_(&shared), seen_(&seen) {}
 
  private:
   friend stoppable_wait;
-  bool try_now() const noexcept { return shared_->is_past(seen_); }
-  bool enqueue() noexcept { return shared_->enqueue(node(), seen_); }
+  bool try_now() const noexcept { return shared_->is_past(*seen_); }
+  bool enqueue() noexcept { return shared_->enqueue(node(), *seen_); }
   bool withdraw() noexcept { return shared_->withdraw(node()); }
 
   publication* shared_;
-  std::uint64_t seen_;
+  const std::uint64_t* seen_;
 };
 
 /// A value shared by all readers, so that none copies it under the lock.

@@ -128,7 +128,7 @@ class task_child {
   using awaiter_type = task_awaiter<T>;
 
  public:
-  using result_type = T;
+  using result_type = kept_result_t<task<T>>;
 
   explicit task_child(Task&& value) noexcept : task_(static_cast<Task&&>(value)) {}
 
@@ -160,11 +160,11 @@ class task_child {
   [[nodiscard]] std::exception_ptr error() noexcept { return finish() ? nullptr : failure().error(); }
   /// The address by which the task identifies itself to a shared_promise.
   [[nodiscard]] const void* frame() noexcept { return ended_awaiter(task_).frame(); }
-  T result() { return std::move(task_).plain_awaiter().await_resume(); }
-  outcome<T> take_outcome() noexcept {
-    outcome<T> end;
+  result_type result() { return std::move(task_).plain_awaiter().await_resume(); }
+  outcome<result_type> take_outcome() noexcept {
+    outcome<result_type> end;
     if (finish()) [[likely]] {
-      end.emplace_from([this]() -> T { return result(); });
+      end.emplace_from([this]() -> result_type { return result(); });
     } else {
       take_failure(end);
     }
@@ -175,7 +175,7 @@ class task_child {
   [[nodiscard]] task<T>& work() noexcept { return task_; }
 
  private:
-  CORACLE_COLD() void take_failure(outcome<T>& end) noexcept { copy_failure(failure(), end); }
+  CORACLE_COLD() void take_failure(outcome<result_type>& end) noexcept { copy_failure(failure(), end); }
   struct ended_awaiter : awaiter_type {
     explicit ended_awaiter(task<T>& owner) noexcept : awaiter_type(std::move(owner).plain_awaiter()) {}
     using awaiter_type::error;

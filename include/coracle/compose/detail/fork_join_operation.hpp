@@ -65,12 +65,11 @@ class [[nodiscard("fork_join does nothing until it is awaited")]] fork_join_oper
   [[nodiscard]] stop_reason await_cancelled() noexcept {
     return none_failed() ? stop_reason::none : stopped();
   }
-  std::tuple<element_t<Ts>...> await_resume() {
+  auto await_resume() {
     if (!none_failed()) [[unlikely]]
       throw_failure();
-    return std::apply(
-        [](auto&... each) { return std::tuple<element_t<Ts>...>{element_of(as_sibling(each))...}; },
-        children_);
+    using results = std::tuple<element_t<kept_result_t<task<Ts>>>...>;
+    return std::apply([](auto&... each) { return results{element_of(as_sibling(each))...}; }, children_);
   }
 
  private:

@@ -35,8 +35,8 @@ struct scope_future_child : scope_child {
   using scope_child::scope_child;
   plain<bool> is_held = false;     // scope's lock: it is in held_
   plain<bool> is_dropped = false;  // scope's lock: there is no future any more
-  // The error has been taken. Only the coroutines that are being joined write and read this, one after the
-  // other.
+  // The value or the error has been taken. Only the coroutines that are being joined write and read this, one
+  // after the other.
   plain<bool> is_settled = false;
 };
 

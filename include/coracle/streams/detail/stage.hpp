@@ -123,10 +123,12 @@ class awaits_inside {
 
 // ---- sources -------------------------------------------------------------------------------------------
 
+// Without expected, whose error would end the pipeline as if the source had ended.
 template <class T>
 concept optional_like = requires(T& found) {
   found ? 1 : 0;
   *found;
+  requires !requires { found.error(); };
 };
 template <class S>
 concept has_next = requires(S& source) {
@@ -153,7 +155,8 @@ auto pull(S& source) {
     return source.recv();
   }
 }
-// The target of a pointer stays in place; the value of an optional is moved out.
+// The target of a pointer stays in place. The value of an optional is moved out; that of a std::shared_ptr is
+// copied, because others may share it.
 template <class Found>
 using found_element =
     std::conditional_t<std::is_pointer_v<Found>, std::add_lvalue_reference_t<std::remove_pointer_t<Found>>,
@@ -176,7 +179,12 @@ class stream_source {
     CORACLE_ALWAYS_INLINE() stream_step<element_type> await_resume() {
       auto&& found = this->result();
       if (!found) return stream_step<element_type>::end();
-      return stream_step<element_type>(static_cast<element_type&&>(*found));
+      using shown = decltype(*static_cast<decltype(found)&&>(found));
+      if constexpr (std::is_same_v<shown, element_type&&>) {
+        return stream_step<element_type>(*static_cast<decltype(found)&&>(found));
+      } else {
+        return stream_step<element_type>(own_element<shown>(*found));
+      }
     }
   };
   CORACLE_ALWAYS_INLINE() poll_operation poll() { return poll_operation(source_); }
@@ -216,7 +224,8 @@ consteval bool check_stream() {
     static_assert(
         is_stream<object>,
         "a pipeline begins with a stream: an async_generator, a channel, or another object whose next() or "
-        "recv() is an awaitable of something optional-like; put it in parentheses after co_await");
+        "recv() is an awaitable of something optional-like, not an expected, whose error would be lost; put "
+        "it in parentheses after co_await");
     return false;
   } else if constexpr (std::is_lvalue_reference_v<S> && moves) {
     static_assert(
