@@ -44,7 +44,7 @@ class siblings_operation : public siblings {
   CORACLE_TRANSFER_ABI()
   CORACLE_NOINLINE()
   std::coroutine_handle<> start(const environment& inherited, std::coroutine_handle<> parent) noexcept {
-    if (stop_registration::may_be_late(inherited.stop) && this->is_stopped(inherited)) [[unlikely]] {
+    if (stop_registration::may_be_late(inherited.stop) && this->note_if_stopped(inherited)) [[unlikely]] {
       end_if_stopped(parent);
       return transfer_to(parent);
     }
