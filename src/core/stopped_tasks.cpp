@@ -27,7 +27,7 @@ class walk_up {
 
  private:
   void go_to(task_above above) noexcept {
-    while (!above.is_told()) above = task_above(above.task());
+    while (!above.is_notified()) above = task_above(above.task());
     here_ = above.shared();
   }
 

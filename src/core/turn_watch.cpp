@@ -12,7 +12,7 @@
 namespace coracle::detail {
 #if defined(CORACLE_MODEL)
 void run_watched_turn(resumption& item) { resume(item.handle); }
-void tell_of_post(const resumption&, bool) noexcept {}
+void report_post(const resumption&, bool) noexcept {}
 #else
 namespace {
 #if defined(CORACLE_ENABLE_USDT)
@@ -54,7 +54,7 @@ void run_watched_turn(resumption& item) {
   resume(resumed);
 }
 
-void tell_of_post(const resumption& item, bool by_io) noexcept {
+void report_post(const resumption& item, bool by_io) noexcept {
   CORACLE_PROBE(post, frame_for_probes(item), by_io);
   if (const turn_watch* const watch = watched_turns.get()) watch->posted(item, by_io);
 }

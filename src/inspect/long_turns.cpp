@@ -32,11 +32,11 @@ class long_turn_reporter {
   long_turn_reporter(std::chrono::nanoseconds limit, long_turn_watch::report* to)
       : limit_(limit), report_(to) {
     CORACLE_REQUIRE(limit > std::chrono::nanoseconds::zero(),
-                    "a long_turn_watch was given no positive limit");
+                    "a long_turn_watch needs a positive limit: the longest turn that is not reported");
     own_symbols::load();
     const std::int64_t before =
         turn_recorder::keep_long_turns(turn_recorder::watcher::program, limit.count());
-    CORACLE_REQUIRE(before == 0, "a second long_turn_watch was constructed while there was one");
+    CORACLE_REQUIRE(before == 0, "a second long_turn_watch was constructed: destroy the first one before");
     if (const int error = start_quiet_thread(thread_, &run, this); error != 0) {
       turn_recorder::keep_long_turns(turn_recorder::watcher::program, 0);
       CORACLE_THROW(std::system_error(error, std::system_category(), "coracle::long_turn_watch cannot start"),

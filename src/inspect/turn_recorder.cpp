@@ -167,7 +167,7 @@ void follow_awaits(known_functions& known, turn_event& event, await_chain& chain
     if (combinators == 0 && !below_combinators.lead_to_frame(body, known)) return;
     const task_above above(body);
     awaiting_frame next{nullptr, awaiting_frame::kind::other};
-    if (!above.is_told()) {
+    if (!above.is_notified()) {
       next = {&above.task(), awaiting_frame::kind::task};
     } else if (shared_frame* const shared = above.shared()) {
       next = shared->above(stop_reason::none);
@@ -177,7 +177,7 @@ void follow_awaits(known_functions& known, turn_event& event, await_chain& chain
     }
     frame = next.frame;
     if (!frame || word_of(frame, 0) == 0) return;
-    if (above.is_told() && ++combinators == 1) event.through = word_of(above.handle().address(), 0);
+    if (above.is_notified() && ++combinators == 1) event.through = word_of(above.handle().address(), 0);
     if (combinators == 0) {
       event.task = address_of(frame);
       event.task_function = word_of(frame, 0);

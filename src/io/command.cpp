@@ -21,7 +21,7 @@ std::string exit_status::to_string() const {
 
 command& command::environment(std::string name, std::string value) {
   CORACLE_REQUIRE(!name.empty() && name.find('=') == name.npos,
-                  "a name of an environment variable was empty, or had a `=`");
+                  "the name of an environment variable is empty or contains `=`: pass the value separately");
   changes_.emplace_back(std::move(name), std::move(value));
   return *this;
 }

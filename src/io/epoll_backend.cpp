@@ -61,7 +61,7 @@ io_record& epoll_backend::attach(int fd, io_descriptor_kind kind) {
     descriptor.kind = io_descriptor_kind::file;
     return descriptor;
   }
-  if (watched) loop_.watched(true);
+  if (watched) loop_.count_watched(true);
   return descriptor;
 }
 
@@ -73,7 +73,7 @@ void epoll_backend::detach(io_record& attached) noexcept {
   }
   CORACLE_REQUIRE(threads_.has_none_of(descriptor), closed_too_early);
   if (descriptor.kind == io_descriptor_kind::pollable) {
-    loop_.watched(false);
+    loop_.count_watched(false);
     // close() alone would leave it registered if a child process has a copy of the descriptor.
     poller_.make().watch(EPOLL_CTL_DEL, descriptor.fd, nullptr, 0);
   }

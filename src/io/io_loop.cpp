@@ -131,7 +131,7 @@ io_loop::~io_loop() {
       "them first");
 }
 
-void io_loop::others_run() noexcept {
+void io_loop::count_external_driver() noexcept {
   ++sleeping_;
   ++runs_sleeping_;
 }

@@ -26,7 +26,7 @@ class io_loop final : public timer_service {
   /// Counts an external driver, such as a simulation, as a sleeping run(io_run&): io_backend::wake() reaches
   /// it, and it then runs what is ready. Called by the constructor of such a driver's backend, before any
   /// other thread uses the loop.
-  void others_run() noexcept;
+  void count_external_driver() noexcept;
 
   void post(resumption& item) noexcept;
   /// Has the loop deliver a completed operation or an expired timer. Called with the lock of the queue that
@@ -51,7 +51,9 @@ class io_loop final : public timer_service {
   void flush_soon() noexcept;
   /// Counts the descriptors that poll() watches: without any, and without timers, the system has nothing to
   /// report.
-  void watched(bool one_more) noexcept { watched_.fetch_add(one_more ? 1 : -1, memory_order_relaxed); } /*D1*/
+  void count_watched(bool one_more) noexcept {
+    watched_.fetch_add(one_more ? 1 : -1, memory_order_relaxed); /*D1*/
+  }
 
   [[nodiscard]] time_point now() noexcept override { return system_.now(); }
   bool add(timer& each, time_point deadline) noexcept override;

@@ -20,7 +20,7 @@ bool io_operation::start(std::coroutine_handle<> self, const environment* inheri
     result = -ECANCELED;
     if (end_if_cancelled()) return true;
   } else if (record->backend->submit(*this)) {
-    others_have_run();
+    restart_budget();
     return true;
   } else if (result == -ECANCELED && end_if_cancelled()) {
     return true;

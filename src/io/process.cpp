@@ -122,7 +122,7 @@ class process::endings {
 process::process(io_service& service, const command& what)
     : has_group_(what.its_group() != command::group::inherited) {
   CORACLE_REQUIRE(&detail::io_descriptor::system_of(service) == &detail::io_system::linux_system(),
-                  "a process was started for a simulated io_service, which has none");
+                  "a process was started for a simulated io_service, which has no processes");
   endings ends{*this, service, what};
   const std::string& program = what.arguments().front();
   const std::vector<std::string> programs = candidates(program);

@@ -172,7 +172,7 @@ io_record& ring_backend::attach(int fd, io_descriptor_kind kind) {
   descriptor.backend = this;
   descriptor.kind = kind;
   descriptor.fd = fd;
-  loop_.watched(true);
+  loop_.count_watched(true);
   return descriptor;
 }
 
@@ -185,7 +185,7 @@ void ring_backend::detach(io_record& attached) noexcept {
       CORACLE_REQUIRE(each->queue.empty() && descriptor.in_kernel == 0, closed_too_early);
     }
   }
-  loop_.watched(false);
+  loop_.count_watched(false);
   if (descriptor.fd >= 0) ::close(descriptor.fd);  // AT_FDCWD is not a descriptor
   records_.give_back(descriptor);
 }

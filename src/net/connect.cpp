@@ -17,7 +17,7 @@ task<socket> connect_to(io_service& service, ip_endpoint address) {
 
 coracle::detail::library_task<socket> detail::connect_body(io_service& service,
                                                            std::vector<ip_endpoint> addresses) {
-  CORACLE_REQUIRE(!addresses.empty(), "connect() was given no address");
+  CORACLE_REQUIRE(!addresses.empty(), "connect() of an empty list of addresses: pass at least one");
   const auto attempt = [&](unsigned number) { return connect_to(service, addresses[number]); };
   socket first = co_await hedge(next_attempt_after, attempt, static_cast<unsigned>(addresses.size()));
   co_return first;

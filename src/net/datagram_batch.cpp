@@ -38,7 +38,7 @@ datagram_batch::datagram_batch(std::size_t count, std::size_t largest)
     : memory_(new std::byte[size_of(count, largest, sizeof(mmsghdr) + sizeof(message))]),
       capacity_(count),
       largest_(largest) {
-  CORACLE_REQUIRE(count != 0, "a datagram_batch without room for a datagram");
+  CORACLE_REQUIRE(count != 0, "a datagram_batch was constructed with a capacity of 0: it must be at least 1");
   mmsghdr* const calls = calls_in(memory_.get());
   auto* const messages = reinterpret_cast<message*>(calls + count);
   auto* const bytes = reinterpret_cast<std::byte*>(messages + count);
@@ -118,7 +118,7 @@ send_batch_operation::send_batch_operation(socket& sender, datagram_batch& from,
     : io_operation(sender.descriptor_, io_opcode::send_batch, from.memory_.get(), from.size_,
                    std::move(token)),
       from_(from) {
-  CORACLE_REQUIRE(from.size_ != 0, "an empty datagram_batch was to be sent");
+  CORACLE_REQUIRE(from.size_ != 0, "send_batch() of an empty datagram_batch: add() a datagram first");
 }
 std::size_t send_batch_operation::await_resume() {
   const auto sent = static_cast<std::size_t>(take_result("cannot send datagrams"));

@@ -13,7 +13,7 @@ bool async_mutex::enqueue(contender& arriving) noexcept {
 
 /// Called with the lock of the word held, which it releases. Returns false if stop is requested.
 bool async_mutex::wait(contender& arriving, std::uintptr_t seen) noexcept {
-  if ((seen & one_comes) == 0) return state_.wait(arriving, seen, arriving.home ? is_free : is_held);
+  if ((seen & waiter_woken) == 0) return state_.wait(arriving, seen, arriving.home ? is_free : is_held);
   const bool waits = state_.queue.push(arriving);
   state_.unlock(seen);
   return waits;
@@ -21,7 +21,7 @@ bool async_mutex::wait(contender& arriving, std::uintptr_t seen) noexcept {
 
 bool async_mutex::withdraw(contender& waiting) noexcept {
   const std::uintptr_t seen = state_.lock();
-  if ((seen & one_comes) == 0) return state_.withdraw(waiting, seen, is_held);
+  if ((seen & waiter_woken) == 0) return state_.withdraw(waiting, seen, is_held);
   const bool must_wake = cancel(waiting);
   state_.unlock(seen);
   return must_wake;
@@ -43,15 +43,15 @@ void async_mutex::lock_for(contender& suspended) noexcept {
 }
 
 void async_mutex::unlock_contended(std::uintptr_t seen) noexcept {
-  waiter* const only = (seen & one_comes) == 0 ? state_.take_alone(seen, is_held) : nullptr;
+  waiter* const only = (seen & waiter_woken) == 0 ? state_.take_alone(seen, is_held) : nullptr;
   only ? only->wake() : unlock_queue();
 }
 
 void async_mutex::unlock_queue() noexcept {
   const std::uintptr_t seen = state_.lock();
-  CORACLE_REQUIRE(seen != is_free && (seen & (is_held | one_comes)) != one_comes,
+  CORACLE_REQUIRE(seen != is_free && (seen & (is_held | waiter_woken)) != waiter_woken,
                   "unlock() of an async_mutex that is not held: lock it first, and unlock it once");
-  if ((seen & one_comes) != 0) return state_.unlock(seen - is_held);
+  if ((seen & waiter_woken) != 0) return state_.unlock(seen - is_held);
   state_.queue_up(seen);
   let_in(is_free);
 }

@@ -26,7 +26,7 @@ class parties {
  public:
   parties() {
     coracle::detail::
-        others_have_run();  // no await of a game is one too many in a row, which would start it later
+        restart_budget();  // no await of a game is one too many in a row, which would start it later
   }
 
   [[nodiscard]] bool has_room() const noexcept { return all_.size() < 64; }

@@ -29,7 +29,7 @@ class played_backend final : public inert_io_backend {
  public:
   played_backend(coracle::detail::io_system& system, io_loop& loop) noexcept
       : inert_io_backend(system), loop_(loop) {
-    loop.watched(true);
+    loop.count_watched(true);
   }
 
   signals poll(bool wait, completions& found) noexcept override {

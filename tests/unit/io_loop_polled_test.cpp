@@ -75,7 +75,7 @@ class played_system final : public coracle_test::inert_io_system {
   std::uint64_t ticks() noexcept override { return its.ticks; }
   std::unique_ptr<io_backend> backend_for(io_loop& loop) override {
     its.loop = &loop;
-    loop.watched(true);
+    loop.count_watched(true);
     return std::make_unique<played_backend>(*this, its);
   }
 
@@ -185,7 +185,7 @@ TEST_CASE("io_service: a run inside an event delivers the others of the same pol
 
 TEST_CASE("io_service: a sleeping thread is woken for the second event of a poll") {
   place at;
-  at.system.its.loop->others_run();  // counts as a thread that sleeps
+  at.system.its.loop->count_external_driver();  // counts as a thread that sleeps
   at.wait('a', [&] { CHECK(at.system.its.wakes == 1); });
   at.wait('b');
   at.io.process_pending_events();

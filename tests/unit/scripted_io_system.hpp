@@ -52,7 +52,7 @@ class scripted_backend final : public inert_io_backend {
   scripted_backend(io_system& system, script& its, io_loop& loop) noexcept
       : inert_io_backend(system), script_(its), loop_(loop) {
     record_.backend = this;
-    if (its.is_simulated) loop.others_run();
+    if (its.is_simulated) loop.count_external_driver();
   }
 
   signals poll(bool wait, completions&) noexcept override {

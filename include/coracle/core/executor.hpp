@@ -50,8 +50,8 @@ class executor {
 namespace detail {
 /// Counts a ready await. Returns true if it is time to give_way().
 inline bool has_to_give_way() noexcept { return this_thread().budget.spend_await(); }
-/// For an await that was counted and has to wait.
-inline void others_have_run() noexcept { this_thread().budget.begin(); }
+/// For an await that has to wait: the thread runs others meanwhile, so the count begins anew.
+inline void restart_budget() noexcept { this_thread().budget.begin(); }
 /// Posts `self`, which need not wait, behind the other runnable coroutines of its executor. Returns false if
 /// it has none.
 CORACLE_COLD() bool give_way(resumption& self) noexcept;
@@ -92,13 +92,13 @@ inline void run_turn(resumption& item) {
   const drain_scope here{this_thread()};
   run_turn(item, here);
 }
-CORACLE_SAVES_REGISTERS() inline void have_post_told(const resumption& item, bool by_io) noexcept {
-  tell_of_post(item, by_io);
+CORACLE_SAVES_REGISTERS() inline void report_post_out_of_line(const resumption& item, bool by_io) noexcept {
+  report_post(item, by_io);
 }
 /// Called before an executor queues an entry, which may be gone afterwards.
 CORACLE_ALWAYS_INLINE() void note_post(const resumption& item, bool by_io = false) noexcept {
   if (are_turns_watched()) [[unlikely]]
-    have_post_told(item, by_io);
+    report_post_out_of_line(item, by_io);
 }
 
 CORACLE_NOINLINE() void run_late_wakeups_now(thread_state& thread) noexcept;

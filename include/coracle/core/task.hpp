@@ -43,7 +43,7 @@ class [[nodiscard(
   CORACLE_CORO_WRAPPER() explicit task(std::coroutine_handle<promise_type> body) noexcept : awaiter(body) {}
   // Two adjacent tasks moved together, as into a when_all, would otherwise be read by one wide load, which
   // must wait until both of the preceding stores are done.
-  task(task&& other) noexcept : awaiter(detail::with_hidden_origin(detail::exchange(other.body_, nullptr))) {}
+  task(task&& other) noexcept : awaiter(detail::opaque(detail::exchange(other.body_, nullptr))) {}
   task& operator=(task&& other) noexcept {
     task(std::move(other)).swap(*this);
     return *this;
@@ -58,9 +58,9 @@ class [[nodiscard(
     if (!body_) return;
     if constexpr (promise_type::owner_drops_error) body_.promise().drop_untaken_error();
     if constexpr (CORACLE_GCC()) {
-      body_.destroy();
+      body_.destroy();  // g++ always calls the function in the frame; opaque() would cost it a copy
     } else {
-      detail::known_by_its_frame(body_).destroy();
+      detail::opaque(body_).destroy();
     }
   }
 

@@ -81,7 +81,7 @@ class async_mutex : detail::contended_lock<async_mutex> {
 
   static constexpr bool may_be_taken(word seen) noexcept {
     return seen == is_free ||
-           ((seen & (is_held | one_comes)) == one_comes && detail::overtaking::is_allowed(seen));
+           ((seen & (is_held | waiter_woken)) == waiter_woken && detail::overtaking::is_allowed(seen));
   }
   /// Requires: it may be taken.
   static constexpr word taken(word seen) noexcept {
@@ -90,7 +90,7 @@ class async_mutex : detail::contended_lock<async_mutex> {
   // For contended_lock.
   detail::wait_queue& queue() noexcept { return state_.queue; }
   static constexpr word holders(word seen) noexcept { return seen & is_held; }
-  static constexpr bool lets_in(word seen, const contender&) noexcept { return seen == is_free; }
+  static constexpr bool can_enter(word seen, const contender&) noexcept { return seen == is_free; }
   static constexpr bool may_wake(word) noexcept { return true; }
   static constexpr word with(word, const contender&) noexcept { return is_held; }
   static constexpr word waited_for(word seen) noexcept {
@@ -110,12 +110,12 @@ class async_mutex : detail::contended_lock<async_mutex> {
   CORACLE_NOINLINE() void unlock_queue() noexcept;
 
   // is_free: not held; is_held: held, no waiters; waited_for, or the address of the only waiter, which has no
-  // executor: held, with waiters. With `one_comes`, `is_held` tells whether the mutex is held, and
-  // contended_lock says the rest. The lock of the word is not the lock that users hold. Without waiters the
+  // executor: held, with waiters. With `waiter_woken`, `is_held` tells whether the mutex is held; for the
+  // other bits see contended_lock. The lock of the word is not the lock that users hold. Without waiters the
   // queue may still hold waiters whose choice was lost.
   //   [M1] is_free -> is_held  acquire  see the last holder's writes   pairs with B2
   //   [M2] load                relaxed  a load before B3: a lone waiter is served without the lock
-  static constexpr word is_free = 0, is_held = 2, one_comes = detail::overtaking::one_comes;
+  static constexpr word is_free = 0, is_held = 2, waiter_woken = detail::overtaking::waiter_woken;
   detail::waited_word<detail::exchanged_word<std::uintptr_t>> state_{is_free};
 };
 

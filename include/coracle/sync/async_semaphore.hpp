@@ -63,7 +63,7 @@ class async_semaphore : detail::contended_lock<async_semaphore> {
   /// Requires: no coroutine is waiting.
   ~async_semaphore() {
     CORACLE_REQUIRE(
-        (state_.load(detail::memory_order_relaxed) & (others_wait | one_comes)) == 0,
+        (state_.load(detail::memory_order_relaxed) & (others_wait | waiter_woken)) == 0,
         "an async_semaphore was destroyed while coroutines wait for it: stop and join them first");
   }
 
@@ -86,19 +86,19 @@ class async_semaphore : detail::contended_lock<async_semaphore> {
   using contender = detail::contender<async_semaphore>;
 
   static constexpr bool may_be_taken(word seen) noexcept {
-    return seen >= one_permit && ((seen & one_comes) == 0 || detail::overtaking::is_allowed(seen));
+    return seen >= one_permit && ((seen & waiter_woken) == 0 || detail::overtaking::is_allowed(seen));
   }
   /// Requires: one may be taken.
   static constexpr word taken(word seen) noexcept {
-    return seen - one_permit + ((seen & one_comes) != 0 ? detail::overtaking::once : 0);
+    return seen - one_permit + ((seen & waiter_woken) != 0 ? detail::overtaking::once : 0);
   }
-  // For contended_lock. While one comes, a single free permit is meant for it.
+  // For contended_lock. A woken waiter that has yet to try is owed one of the free permits.
   detail::wait_queue& queue() noexcept { return queue_; }
   static constexpr word holders(word seen) noexcept { return seen & ~(of_one - 1); }
-  static constexpr bool lets_in(word seen, const contender&) noexcept {
-    return seen >= ((seen & one_comes) == 0 ? one_permit : 2 * one_permit);
+  static constexpr bool can_enter(word seen, const contender&) noexcept {
+    return seen >= ((seen & waiter_woken) == 0 ? one_permit : 2 * one_permit);
   }
-  static constexpr bool may_wake(word seen) noexcept { return (seen & (of_one | one_comes)) == of_one; }
+  static constexpr bool may_wake(word seen) noexcept { return (seen & (of_one | waiter_woken)) == of_one; }
   static constexpr word with(word seen, const contender&) noexcept { return seen - one_permit; }
   static constexpr word waited_for(word seen) noexcept { return seen | others_wait; }
 
@@ -106,12 +106,12 @@ class async_semaphore : detail::contended_lock<async_semaphore> {
   bool withdraw(contender& waiting) noexcept;
   void release_contended(word permits, word begun) noexcept;
 
-  // The number of free permits, in units of one_permit; others_wait: queue_ has waiters; one_comes, as
-  // contended_lock says; of_one: constructed with one permit. It changes only under its lock. While others
-  // wait, no permit is free, except one if one comes. Without others_wait, queue_ may hold waiters whose
-  // choice was lost.
+  // The number of free permits, in units of one_permit; others_wait: queue_ has waiters; waiter_woken: see
+  // contended_lock; of_one: constructed with one permit. It changes only under its lock. While others wait,
+  // no permit is free, except one if a waiter was woken for it. Without others_wait, queue_ may hold waiters
+  // whose choice was lost.
   //   [P1] load  relaxed  a load before B3, to avoid taking the lock if there is no permit
-  static constexpr word others_wait = 2, one_comes = detail::overtaking::one_comes;
+  static constexpr word others_wait = 2, waiter_woken = detail::overtaking::waiter_woken;
   static constexpr word of_one = detail::overtaking::free_for_others, one_permit = 2 * of_one;
   static constexpr word too_many = word{1} << 63;
   static constexpr const char* exceeded =

@@ -119,18 +119,18 @@ class async_shared_mutex : detail::contended_lock<async_shared_mutex> {
   }
   static constexpr bool admits(word seen, entrant who) noexcept {
     const bool is_reserved =
-        (seen & one_comes) == 0 ? (seen & queued) != 0 : !detail::overtaking::is_allowed(seen);
+        (seen & waiter_woken) == 0 ? (seen & queued) != 0 : !detail::overtaking::is_allowed(seen);
     return is_free_for(seen, who) && !is_reserved;
   }
   /// Requires: it admits `who`.
   static constexpr word entered(word seen, entrant who) noexcept {
-    return seen + who + ((seen & one_comes) != 0 ? detail::overtaking::once : 0);
+    return seen + who + ((seen & waiter_woken) != 0 ? detail::overtaking::once : 0);
   }
   // For contended_lock.
   detail::wait_queue& queue() noexcept { return queue_; }
   static constexpr word holders(word seen) noexcept { return seen & ~(word{one_writer} - 1); }
-  static bool lets_in(word seen, const contender& first) noexcept {
-    return (seen & one_comes) == 0 && is_free_for(seen, static_cast<const request&>(first).who);
+  static bool can_enter(word seen, const contender& first) noexcept {
+    return (seen & waiter_woken) == 0 && is_free_for(seen, static_cast<const request&>(first).who);
   }
   static constexpr bool may_wake(word seen) noexcept { return seen < one_writer; }
   static word with(word seen, const contender& first) noexcept {
@@ -151,12 +151,12 @@ class async_shared_mutex : detail::contended_lock<async_shared_mutex> {
   void leave(entrant who) noexcept;
   void leave_slowly(entrant who) noexcept;
 
-  // Readers in units of one_reader; one_writer; queued: queue_ has waiters; one_comes, as contended_lock
-  // says. Nobody enters past `queued` unless one comes. Both change only under the lock. The thread that
-  // makes the first waiter admissible wakes or admits it.
+  // Readers in units of one_reader; one_writer; queued: queue_ has waiters; waiter_woken: see
+  // contended_lock. Past `queued`, nobody enters unless a waiter was woken. Both change only under the lock.
+  // The thread that makes the first waiter admissible wakes or admits it.
   //   [S1] enter   acquire  see the writes of previous holders            pairs with S2, B2
   //   [S2] leave   release  publish the writes made inside              pairs with S1, B1
-  static constexpr word queued = 2, one_comes = detail::overtaking::one_comes;
+  static constexpr word queued = 2, waiter_woken = detail::overtaking::waiter_woken;
   // A leaving writer clears one_writer, and a leaving reader finds it clear; anything else is an unlock
   // without a lock.
   static constexpr word nobody_was_in = (word{1} << 63) | one_writer;

@@ -67,7 +67,7 @@ host_operation operation_of(io_opcode code) noexcept {
 
 simulated_backend::simulated_backend(io_loop& loop, host& its_host)
     : io_backend(its_host, {"simulated", "a simulated_host was given"}), loop_(loop), host_(its_host) {
-  loop.others_run();
+  loop.count_external_driver();
 }
 
 simulated_backend::~simulated_backend() {

@@ -83,7 +83,7 @@ class siblings : protected shared_frame {
       has_subtree_ = true;
     }
   }
-  CORACLE_SAVES_REGISTERS() bool is_stopped(const environment& inherited) noexcept {
+  CORACLE_SAVES_REGISTERS() bool note_if_stopped(const environment& inherited) noexcept {
     const stop_reason why = inherited.stop.reason();
     if (why != stop_reason::none) failures_.note_cancelled(why);
     return why != stop_reason::none;
@@ -93,7 +93,7 @@ class siblings : protected shared_frame {
   CORACLE_ALWAYS_INLINE()
   bool too_late() noexcept {
     if constexpr (Rule == rule::collect) return false;
-    return (subtree_.may_be_requested() || (Rule >= rule::any && race_.is_decided())) && is_too_late();
+    return (subtree_.may_be_requested() || (Rule >= rule::any && race_.is_decided())) && note_too_late();
   }
 
   // ---- called after the last child has ended ----
@@ -145,7 +145,7 @@ class siblings : protected shared_frame {
     if (has_subtree_)
       subtree_.request_stop(stop_reason::lost_race);  // otherwise no other child has been started
   }
-  CORACLE_SAVES_REGISTERS() bool is_too_late() noexcept {
+  CORACLE_SAVES_REGISTERS() bool note_too_late() noexcept {
     const stop_reason why = subtree_.stop.reason();
     if (why == stop_reason::none && !race_.is_decided()) return false;
     failures_.note_cancelled(why == stop_reason::none ? stop_reason::lost_race : why);

@@ -148,7 +148,7 @@ class shared_promise {
   void set_environment(const environment* inherited) noexcept { environment_ = inherited; }
 
   /// For a task without a result: notifies its parent, if that is such a frame.
-  static void tell(std::coroutine_handle<> parent, const void* task, stop_reason stopped_for) noexcept;
+  static void notify(std::coroutine_handle<> parent, const void* task, stop_reason stopped_for) noexcept;
 
  private:
   friend class shared_frame;
@@ -221,8 +221,8 @@ class member_promise {
   Parent* together;  // first: callback_mark::refuse_destroy_of_member
 };
 
-inline void shared_promise::tell(std::coroutine_handle<> parent, const void* task,
-                                 stop_reason stopped_for) noexcept {
+inline void shared_promise::notify(std::coroutine_handle<> parent, const void* task,
+                                   stop_reason stopped_for) noexcept {
   if (!shared_frame::is_one(parent)) return;
   auto& promise = std::coroutine_handle<shared_promise>::from_address(parent.address()).promise();
   promise.now().pointer()->on_failure(promise, task, stopped_for);

@@ -44,7 +44,7 @@ template <class T, bool = may_fold<T>>
 class fold_slot {
  public:
   template <class Parent, class Promise>
-  static constexpr bool is_for(std::coroutine_handle<Promise>) noexcept {
+  static constexpr bool may_be_offered_to(std::coroutine_handle<Promise>) noexcept {
     return false;
   }
   template <class Promise, class Parent>
@@ -65,7 +65,7 @@ class fold_slot<T, true> {
   /// and the parent need not be notified of a stop request that ends it.
   template <class Parent, class Promise>
   CORACLE_ALWAYS_INLINE()
-  static bool is_for(std::coroutine_handle<Promise> body) noexcept {
+  static bool may_be_offered_to(std::coroutine_handle<Promise> body) noexcept {
     if constexpr (!ends_stopped<Parent>) return false;
     // The result of the comparison does not matter, only whether the compiler knows it: then it has seen the
     // call store the word. A comparison with null would always be known, since await_ready() has checked

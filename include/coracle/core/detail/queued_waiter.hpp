@@ -167,7 +167,7 @@ struct queued_waiter : waiter, stop_listener {
   plain<bond> bond_;
 
  public:
-  wait_place
-      link;  // intrusive_list requires the name; last, since stoppable_wait reads it before the rest exists
+  /// intrusive_list requires the name. The last member: stoppable_wait reads it before the rest exists.
+  wait_place link;
 };
 }  // namespace coracle::detail

@@ -108,12 +108,12 @@ class stoppable_wait {
   }
 
  protected:
-  stoppable_wait() noexcept { has_no_node(); }
+  stoppable_wait() noexcept { mark_no_node(); }
   /// Requires: not awaited yet. Lets an operation be passed to when_all() and similar functions.
   stoppable_wait(const stoppable_wait& other) noexcept {
     CORACLE_CHECK(!other.has_node(), "an operation was moved while it was awaited");
     static_cast<void>(other);
-    has_no_node();
+    mark_no_node();
   }
   stoppable_wait& operator=(const stoppable_wait&) = delete;
 
@@ -153,7 +153,7 @@ class stoppable_wait {
   Operation& operation() noexcept { return static_cast<Operation&>(*this); }
   // `link` exists before the rest of node_ does.
   [[nodiscard]] bool has_node() const noexcept { return !node_.is_unused(); }
-  void has_no_node() noexcept { node_.mark_unused(); }
+  void mark_no_node() noexcept { node_.mark_unused(); }
   void make_node(std::coroutine_handle<> suspended, stop_listener::callback* on_stop) noexcept {
     ::new (static_cast<void*>(&node_)) Node(suspended, on_stop);
   }
@@ -182,7 +182,7 @@ class stoppable_wait {
   bool wait(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
     stop_state* const stops = stops_of(inherited);
     make_node<Ends>(suspended);
-    others_have_run();
+    restart_budget();
     if (!node_.listen(stops)) [[unlikely]]
       return refuse_wait(node_, *inherited, resumed_at_end<Ends>(), CORACLE_EXCEPTIONS());
     if (operation().enqueue()) [[likely]]
@@ -196,7 +196,7 @@ class stoppable_wait {
                       choice& one_of) noexcept {
     stop_state* const stops = stops_of(inherited);
     make_node(suspended, &stop_requested<false>);
-    others_have_run();
+    restart_budget();
     if (node_.listen(stops, one_of)) [[likely]]
       return operation().enqueue();
     refuse_wait(node_, *inherited);

@@ -67,35 +67,37 @@ class ended_frame : public task_frame {
 /// The frame that awaits a task.
 class task_above {
  public:
-  /// For a frame that is a task or is told.
+  /// For a frame that is a task or is notified.
   explicit task_above(awaiting_frame known) noexcept
-      : frame_(known.frame), is_told_(known.is == awaiting_frame::kind::callback) {}
+      : frame_(known.frame), is_notified_(known.is == awaiting_frame::kind::callback) {}
   explicit task_above(const task_frame& body) noexcept {
     if (body.parent.has(task_mark::folds)) {
       // The awaiter begins with the body, followed by the slot: core/detail/task_awaiter.hpp.
       frame_ = static_cast<void**>(body.parent.pointer())[1];
     } else {
       frame_ = body.parent.pointer();
-      is_told_ = callback_mark::is_at(handle()) || shared_frame::is_one(handle());
+      is_notified_ = callback_mark::is_at(handle()) || shared_frame::is_one(handle());
     }
   }
-  [[nodiscard]] bool is_told() const noexcept { return is_told_; }
+  /// Returns true if the frame is no task, and gets to know of the end through shared_promise::notify() or by
+  /// being resumed.
+  [[nodiscard]] bool is_notified() const noexcept { return is_notified_; }
   [[nodiscard]] std::coroutine_handle<> handle() const noexcept {
     return std::coroutine_handle<>::from_address(frame_);
   }
   /// Returns the frame that knows on whose behalf this one waits, or null if it waits on its own. Requires:
-  /// is_told().
+  /// is_notified().
   [[nodiscard]] shared_frame* shared() const noexcept {
     if (shared_frame::is_one(handle())) return &shared_frame::at(handle());
     if (!callback_mark::is_of_member(handle())) return nullptr;
     return &shared_frame::at(std::coroutine_handle<>::from_address(static_cast<void**>(frame_)[2]));
   }
-  /// Requires: not is_told().
+  /// Requires: not is_notified().
   [[nodiscard]] task_frame& task() const noexcept { return *static_cast<task_frame*>(frame_); }
 
  private:
   void* frame_;
-  bool is_told_ = false;
+  bool is_notified_ = false;
 };
 
 /// Ends `body`, which is suspended, and the tasks that await it. Returns the coroutine to resume next.
@@ -104,8 +106,8 @@ CORACLE_TRANSFER_ABI() inline std::coroutine_handle<> end_tasks(task_frame& body
   for (;;) {
     const task_above above(*ending);
     ended_frame::make_of(*ending, stopped_outcome::of(why));
-    if (above.is_told()) {
-      shared_promise::tell(above.handle(), ending, why);
+    if (above.is_notified()) {
+      shared_promise::notify(above.handle(), ending, why);
       return transfer_to(above.handle());
     }
     ending = &above.task();

@@ -11,8 +11,8 @@ class subtree : linked_stop_source, public environment {
  public:
   subtree(const subtree&) = delete;
   subtree& operator=(const subtree&) = delete;
-  CORACLE_ALWAYS_INLINE()
   /// Requires: `outer` lives longer.
+  CORACLE_ALWAYS_INLINE()
   explicit subtree(const environment& outer) noexcept
       : linked_stop_source(outer.stop), environment(lend_token(), outer.deadline, outer.locals) {}
   /// Creates the state at which waits below register, so that none of them fails to allocate it. Throws

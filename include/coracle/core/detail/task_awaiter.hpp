@@ -13,22 +13,15 @@ inline constexpr char awaited_empty[] =
 inline constexpr char awaited_twice[] =
     "a task was awaited twice: its result has been moved out; a shared_task keeps it";
 
-/// Returns the same handle; the compiler no longer knows where it comes from.
+/// Returns the same handle, opaque to the optimiser. clang then calls the destroy function that the frame
+/// stores, even where it has seen the frame created: a stop request may have replaced that function
+/// (core/detail/stopped_tasks.hpp).
 template <class Promise>
 CORACLE_ALWAYS_INLINE()
-std::coroutine_handle<Promise> with_hidden_origin(std::coroutine_handle<Promise> frame) noexcept {
+std::coroutine_handle<Promise> opaque(std::coroutine_handle<Promise> frame) noexcept {
   void* address = frame.address();
   CORACLE_HIDES_ORIGIN(address);
   return std::coroutine_handle<Promise>::from_address(address);
-}
-
-/// Returns the same coroutine, for a call of destroy() that must go through its frame even where clang has
-/// seen the frame created: a stop request may have ended it (core/detail/stopped_tasks.hpp). g++ never
-/// sees more than the frame, and saves a copy without this call.
-template <class Promise>
-CORACLE_ALWAYS_INLINE()
-std::coroutine_handle<Promise> known_by_its_frame(std::coroutine_handle<Promise> body) noexcept {
-  return with_hidden_origin(body);
 }
 
 /// Starts the body of a task as the child of a task or of a frame that is no coroutine.
@@ -94,11 +87,12 @@ class awaited_task : public task_awaiter<T>, public fold_slot<T> {
   CORACLE_INLINE_TRANSFER()
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
     auto body = this->body_;
-    // Where a slot may be offered, this object is in memory, and clang loads the handle from there.
-    if constexpr (!may_fold<T> || !ends_stopped<Promise>) this->body_ = body = known_by_its_frame(body);
-    const bool is_seen = this->template is_for<Promise>(body);
+    // Where a slot may be offered, the address of this object escapes, so the destructor loads the handle
+    // from memory and it is opaque already.
+    if constexpr (!may_fold<T> || !ends_stopped<Promise>) this->body_ = body = opaque(body);
+    const bool may_offer = this->template may_be_offered_to<Promise>(body);
     body.promise().set_parent(parent);
-    if (is_seen) this->offer_to(body, parent);
+    if (may_offer) this->offer_to(body, parent);
     return transfer_to(body);
   }
   CORACLE_ALWAYS_INLINE() T await_resume() {

@@ -57,9 +57,9 @@ struct CORACLE_FOLDING_ABI() task_promise : returns_into<T, task_state<T>>,
   /// Tells a parent that is the continuation of many tasks which one has failed, while the exception is being
   /// handled.
   CORACLE_COLD() void unhandled_exception() noexcept {
-    tell_leaving_exception(frame().address());
+    report_leaving_exception(frame().address());
     this->keep_error();
-    shared_promise::tell(this->parent(), frame().address(), stop_reason::none);
+    shared_promise::notify(this->parent(), frame().address(), stop_reason::none);
     this->mark_failed();
   }
 

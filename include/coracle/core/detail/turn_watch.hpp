@@ -1,4 +1,4 @@
-// coracle/core/detail/turn_watch.hpp -- what is told of each turn and each post while a trace is recorded.
+// coracle/core/detail/turn_watch.hpp -- reports each turn and each post while a trace is recorded.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/builtin_atomic.hpp>
@@ -59,6 +59,6 @@ CORACLE_ALWAYS_INLINE() bool are_turns_watched() noexcept {
 }
 
 CORACLE_COLD() void run_watched_turn(resumption& item);
-CORACLE_COLD() void tell_of_post(const resumption& item, bool by_io) noexcept;
+CORACLE_COLD() void report_post(const resumption& item, bool by_io) noexcept;
 }  // namespace detail
 }  // namespace coracle

@@ -9,24 +9,23 @@
 #include <cstdint>
 
 namespace coracle::detail {
-/// The bits of a lock's word that say that a waiter was woken, and how often it has been overtaken. The
-/// others belong to the lock: `free_for_others`, and those below `one_comes`.
+/// The bits of a lock's word that say that a woken waiter has yet to try, and how often it was overtaken. The
+/// others belong to the lock: those from `free_for_others` up, and those below `waiter_woken`.
 struct overtaking {
-  static constexpr std::uint64_t one_comes = 4, once = 8, free_for_others = 1 << 14;
-  static constexpr std::uint64_t most = is_modelled ? 4 : 1024, enough = most * once;
-  /// What a failed attempt of the waiter adds.
-  static constexpr std::uint64_t of_a_loss = most / 4 * once;
+  static constexpr std::uint64_t waiter_woken = 4, once = 8, free_for_others = 1 << 14;
+  static constexpr std::uint64_t max_count = is_modelled ? 4 : 1024, limit = max_count * once;
+  /// A failed try of the waiter counts as this many overtakings: after four the lock is reserved for it.
+  static constexpr std::uint64_t per_failed_try = max_count / 4 * once;
   static constexpr std::uint64_t count = free_for_others - once;
-  static_assert(enough <= count);
+  static_assert(limit <= count);
 
-  /// Requires: one comes.
-  static constexpr bool is_allowed(std::uint64_t word) noexcept { return (word & count) < enough; }
+  /// Requires: has `waiter_woken`.
+  static constexpr bool is_allowed(std::uint64_t word) noexcept { return (word & count) < limit; }
 };
 
 struct no_promise {};
-/// A waiter. On an executor it does not get the lock before it runs there, because otherwise the lock would
-/// be held while the waiter is in the executor's queue: this frame is posted in place of the coroutine, and
-/// tries again.
+/// A waiter. If it were handed the lock, the lock would be held while the waiter is in its executor's queue.
+/// So on an executor this frame is posted in place of the coroutine, and tries to take the lock when it runs.
 template <class Lock>
 struct contender : queued_waiter, basic_callback_frame<no_promise> {
   contender(std::coroutine_handle<> suspended, stop_listener::callback* on_stop) noexcept
@@ -46,35 +45,35 @@ struct contender : queued_waiter, basic_callback_frame<no_promise> {
       static_cast<void>(end_wait(self, &stopped_wait::resumed, CORACLE_EXCEPTIONS()));
     resume_on_return(suspended);
   }
-  [[nodiscard]] bool may_be_overtaken() const noexcept { return home && overtaken < overtaking::enough; }
-  /// Requires: detached from the queue. The caller wakes it.
-  void set_out(Lock& wanted) noexcept {
+  [[nodiscard]] bool may_be_overtaken() const noexcept { return home && overtaken < overtaking::limit; }
+  /// Has the wake-up try to take `wanted`. Requires: detached from the queue. The caller wakes it.
+  void try_when_resumed(Lock& wanted) noexcept {
     lock = &wanted;
     coroutine = detail::exchange(queued_waiter::handle, basic_callback_frame::handle());
   }
 
   plain<std::coroutine_handle<>> coroutine;  // while `handle` is this frame's
   plain<Lock*> lock = nullptr;
-  plain<std::uint64_t> overtaken = 0;  // how often, in the unit of the word
+  plain<std::uint64_t> overtaken = 0;  // in units of overtaking::once, as in the word
 };
 
 /// Base of a lock whose first waiter is woken when the lock becomes free, and takes it once it runs. Until
-/// then others may take it, `overtaking::most` times; then it is reserved for this waiter. One waiter at a
-/// time is on its way: it is `queued`, but not linked. `Lock` has the word `state_`, with its own lock, the
-/// wait_queue queue(), and
+/// then others may take it, `overtaking::max_count` times; then it is reserved for this waiter. One waiter at
+/// a time is woken and has yet to try: it is `queued`, but not linked. `Lock` has the word `state_`, with its
+/// own lock, the wait_queue queue(), and
 ///
-///     static word holders(word);       // the word without what it says of waiters
-///     static bool lets_in(word, const contender<Lock>&);  // whether it can enter, being the first
-///     static bool may_wake(word);      // whether a waiter may be woken to try, or is handed the lock
-///     static word with(word, const contender<Lock>&);     // the word once it has entered
-///     static word waited_for(word);    // the same, while others wait
+///     static word holders(word);     // the word without its marks of waiters
+///     static bool can_enter(word, const contender<Lock>&);  // whether this waiter, the first, can enter
+///     static bool may_wake(word);    // true: a waiter is woken to try; false: it is handed the lock
+///     static word with(word, const contender<Lock>&);       // the word once this waiter has entered
+///     static word waited_for(word);  // the word, marked: waiters are in the queue
 //
-//   free, nobody comes     unlock, no executor or overtaken enough   -> entered by the first waiter
-//                          unlock, else                              -> one comes
-//   free, one comes        a newcomer, unless overtaken enough       -> entered, one comes, one more
-//                          the waiter tries                          -> entered by it
-//   not free, one comes    unlock                                    -> one comes
-//                          the waiter tries, and is the first again  -> waited for
+//   free                  unlock: the first waiter has no executor, or is at the limit  -> held by it
+//                         unlock: otherwise                                             -> free, waiter woken
+//   free, waiter woken    a newcomer locks, below the limit     -> held, waiter woken, one overtaking more
+//                         the woken waiter tries                -> held by it
+//   held, waiter woken    unlock                                -> free, waiter woken
+//                         the woken waiter tries                -> held, with waiters: it is the first again
 template <class Lock>
 class contended_lock {
  public:
@@ -90,8 +89,8 @@ class contended_lock {
   bool arrive(contender<Lock>& woken) noexcept {
     const word seen = self().state_.lock(), inside = Lock::holders(seen);
     const bool is_cancelled = woken.progress() == queued_waiter::cancelled;
-    if (!is_cancelled && !Lock::lets_in(inside, woken)) {
-      woken.overtaken = (seen & overtaking::count) + overtaking::of_a_loss;
+    if (!is_cancelled && !Lock::can_enter(inside, woken)) {
+      woken.overtaken = (seen & overtaking::count) + overtaking::per_failed_try;
       self().queue().put_in_front(woken);
       self().state_.unlock(Lock::waited_for(inside));
       return false;
@@ -106,11 +105,12 @@ class contended_lock {
     wait_queue& queue = self().queue();
     wake_list woken;
     contender<Lock>* first;
-    while ((first = static_cast<contender<Lock>*>(queue.first_to_serve())) && Lock::lets_in(state, *first)) {
+    while ((first = static_cast<contender<Lock>*>(queue.first_to_serve())) &&
+           Lock::can_enter(state, *first)) {
       if (Lock::may_wake(state) && first->may_be_overtaken()) {
         queue.detach(*first);
-        first->set_out(self());
-        state |= overtaking::one_comes | first->overtaken;
+        first->try_when_resumed(self());
+        state |= overtaking::waiter_woken | first->overtaken;
       } else {
         if (!first->claim()) continue;
         queue.take(*first);
@@ -121,12 +121,12 @@ class contended_lock {
     self().state_.unlock(first ? Lock::waited_for(state) : state);
     woken.wake();
   }
-  /// As wait_queue::withdraw(), with the lock of the word held, except that a waiter on its way is cancelled
-  /// and not woken again.
+  /// As wait_queue::withdraw(), with the lock of the word held, except that a waiter that was woken to try is
+  /// cancelled and not woken again.
   [[nodiscard]] bool cancel(contender<Lock>& waiting) noexcept {
-    const bool comes = waiting.is_queued_alone();
-    const bool waited = comes ? waiting.cancel() : self().queue().withdraw(waiting);
-    return waited && !comes;
+    const bool is_woken = waiting.is_queued_alone();
+    const bool waited = is_woken ? waiting.cancel() : self().queue().withdraw(waiting);
+    return waited && !is_woken;
   }
 
  private:
