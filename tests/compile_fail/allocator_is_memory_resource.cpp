@@ -1,4 +1,4 @@
-// expect: the parameter after std::allocator_arg is no allocator
+// expect: the parameter after std::allocator_arg is not an allocator
 // tests/compile_fail/allocator_is_memory_resource.cpp -- a memory resource instead of a pointer to it.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/task.hpp>

@@ -1,4 +1,4 @@
-// expect: a task is no condition
+// expect: a task is not a condition
 // tests/compile_fail/condition_without_await.cpp -- a call that gives a task, as a condition.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/task.hpp>

@@ -166,7 +166,7 @@ class [[nodiscard(
   template <class Nothing = void>
   explicit operator bool() const&& noexcept {
     static_assert(!std::is_void_v<Nothing>,
-                  "a shared_task is no condition: co_await the call, which gives its result");
+                  "a shared_task is not a condition: co_await the call, which gives its result");
     return false;
   }
   /// Returns true if the body has ended or there is none; an await would then not suspend.

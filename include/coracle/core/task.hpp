@@ -72,7 +72,7 @@ class [[nodiscard(
   template <class Nothing = void>
   explicit operator bool() const&& noexcept {
     static_assert(!std::is_void_v<Nothing>,
-                  "a task is no condition: co_await the call, which gives its result");
+                  "a task is not a condition: co_await the call, which gives its result");
     return false;
   }
   /// Returns true if the body has ended or there is none.

@@ -123,7 +123,7 @@ class fold_pipe : public stream_pipe {
     using E = typename Source::element_type;
     constexpr bool fits = folds<Function, T, E>();
     static_assert(fits,
-                  "fold(initial, f): f(value, element) cannot be called, or its result is no such value");
+                  "fold(initial, f): f(value, element) cannot be called, or does not return the next value");
     if constexpr (fits) {
       return run_stream(std::move(source),
                         fold_sink<T, Function, E>{std::move(initial_), std::move(function_)});

@@ -107,7 +107,7 @@ struct allocated_promise : Promise {
   using unit_allocator = typename rebound<Allocator, unit>::type;
   static_assert(
       !std::is_same_v<unit_allocator, any_allocator<unit>>,
-      "the parameter after std::allocator_arg is no allocator: a coroutine takes an allocator there, or "
+      "the parameter after std::allocator_arg is not an allocator: a coroutine takes an allocator there, or "
       "a pointer to a memory resource");
   static_assert(std::is_same_v<decltype(std::declval<unit_allocator&>().allocate(1)), unit*>,
                 "a coroutine frame needs an allocator whose pointers are plain pointers");
