@@ -23,15 +23,14 @@ class pool_level : public scheduler_ref {
 ///     coracle::static_thread_pool pool{4};
 ///     co_await pool.schedule();  // from here on: one of its threads
 ///
-/// Order         newest first: what a thread's own coroutines have forked, scheduled or spawned, so that a
-///               tree unfolds depth first, in memory proportional to its depth. Oldest first: what was woken
-///               on the thread, has yielded, or calls schedule() again without having started anything since.
-///               High priority goes first, except for one turn in 20. Nothing starves: if several kinds of
-///               work wait, each waits at most about 20 us for each other kind, or for one turn of it that
-///               lasts longer; low priority gets a turn in one such round in 32. The oldest entry that a
-///               thread has forked or scheduled joins the woken ones after about 10 ms. Work queued behind a
-///               coroutine that runs for long is stolen by an idle thread within microseconds; a single
-///               queued entry, if such entries have not had to wait recently, within 0.2 ms.
+/// Order         newest first for what the thread's coroutines fork, schedule or spawn, so that a tree
+///               unfolds depth first, in memory proportional to its depth. Oldest first for what was woken on
+///               the thread, has yielded, or calls schedule() again without having started anything since.
+///               Nothing starves: high priority goes first, except for one turn in 20; of the other kinds
+///               each waits about 20 us for each other one, or for one longer turn of it, and low priority
+///               for 32 such rounds. What waits behind a long turn is stolen by an idle thread within
+///               microseconds; a single entry, if such entries have not had to wait recently, within 0.2 ms.
+///               docs/scheduling.md has all bounds.
 /// Resumes on    any of its threads.
 /// Cancellation  schedule(): as schedule_operation.
 /// Exceptions    the constructor: std::system_error if a thread cannot be started.
