@@ -24,7 +24,7 @@ namespace coracle {
 ///     co_await reader.read_exactly(&length, sizeof length);
 ///
 /// Lines and records are views of its buffer, valid until the next operation. The reader is a byte_source
-/// itself.
+/// itself; a file, which is read at offsets, is not: docs/recipes.md has a source for one.
 ///
 /// Resumes on    as the source.
 /// Cancellation  as the source. What has been read stays in the buffer for the next call.
