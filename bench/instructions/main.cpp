@@ -259,7 +259,7 @@ task<> count_on_pool(coracle::static_thread_pool& pool) {
     co_await coracle::when_all(lock_in_turn(pool, mutex, n / 2), lock_in_turn(pool, mutex, n / 2));
   };
   co_await pool.schedule();
-  // A slow machine uses up the time of a budget before its awaits, and would count hops for that.
+  // No clock: on a slow machine the budget's time would run out before its awaits, and add hops.
   const coracle::detail::timed_budget by_awaits_only{coracle::detail::this_thread().budget, nullptr};
   co_await count("pool_hop", hop);
   co_await count("mutex_handed_over_and_hop", hand_over);

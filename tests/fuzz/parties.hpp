@@ -24,10 +24,8 @@ struct party {
 template <class End>
 class parties {
  public:
-  parties() {
-    coracle::detail::
-        restart_budget();  // no await of a game is one too many in a row, which would start it later
-  }
+  /// With a fresh budget: an await of the game that exhausted it would start later.
+  parties() { coracle::detail::restart_budget(); }
 
   [[nodiscard]] bool has_room() const noexcept { return all_.size() < 64; }
   party<End>& start(coracle::task<End> work) {

@@ -35,14 +35,14 @@ inline constexpr std::size_t model_threads = 6;
 /// The number of stores that a location remembers: how stale a load can be.
 inline constexpr std::size_t model_history = 8;
 
-/// A vector clock: one time per thread. Threads count their accesses to atomics, from 1 on. It is a vector of
-/// the compiler's: without it, one compiler or the other joins two clocks a time at a time.
+/// A vector clock: one time per thread. Threads count their accesses to atomics, from 1 on. The times are a
+/// vector type, because clang does not vectorise loops over an array here.
 struct model_clock {
   using times = std::int16_t __attribute__((vector_size(16)));
   times at{};
   void join(const model_clock& other) noexcept { at = at < other.at ? other.at : at; }
-  /// As `at[who] = time`, for a clock that is soon read as a whole: the processor would delay that until the
-  /// store to a part of it had reached the cache.
+  /// Same as `at[who] = time`, but stores the whole clock: a load of it soon after a store to one part would
+  /// stall, because the processor cannot forward it.
   void set(unsigned who, std::int16_t time) noexcept {
     constexpr times numbers{0, 1, 2, 3, 4, 5, 6, 7};
     at = numbers == static_cast<std::int16_t>(who) ? times{} + time : at;
