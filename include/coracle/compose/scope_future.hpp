@@ -116,8 +116,8 @@ class promised_work final : public promised_child<kept_result_t<Awaitable>> {
 ///     show(co_await std::move(page));
 ///
 /// May be dropped: the child continues, its value is destroyed, and its error becomes the scope's. So
-/// `select(std::move(page), ...)` and `timeout(std::move(page), 1s)` drop a future whose child is slower. Wait
-/// for `page.when_ready()` there, and take the result afterwards.
+/// `select(std::move(page), ...)` and `timeout(std::move(page), 1s)` drop a future whose child is slower:
+/// wait for `page.when_ready()` there, and take the result afterwards.
 /// Resumes on    the executor of the awaiting coroutine; without one, where the child ended.
 /// Cancellation  a stop request ends the wait; the child continues, and the future can be awaited again.
 /// Exceptions    the child's error, which then is no longer the scope's. An error that has not been awaited

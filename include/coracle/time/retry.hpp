@@ -118,8 +118,8 @@ concept retriable = awaitable<std::invoke_result_t<std::decay_t<Attempt>&>> &&
 /// Cancellation  a stop request ends the running attempt, or the delay, immediately; operation_cancelled is
 ///               never retried. To retry an attempt that takes too long, use timeout(): timed_out is an
 ///               error.
-/// Exceptions    the last attempt's, once no further attempt follows; earlier ones are dropped. Those of moving
-///               the result out, without another attempt.
+/// Exceptions    the last attempt's, once no further attempt follows; earlier ones are dropped. Those of
+///               moving the result out, without another attempt.
 /// Cost          one frame, and the attempts.
 template <class Attempt, class RetryIf = detail::any_error>
   requires(detail::retriable<Attempt, RetryIf>)
