@@ -45,6 +45,7 @@ NOT_OPERATIONS = {
     "as_expected_operation": CHILD,
     "as_optional_operation": CHILD,
     "as_outcome_operation": CHILD,
+    "attempt_operation": CHILD,
     "ended_work": CHILD,
     "fmap_awaiter": CHILD,
     "fork_join_operation": CHILD,

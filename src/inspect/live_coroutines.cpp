@@ -92,7 +92,7 @@ listing list_live_coroutines() {
 }
 }  // namespace
 
-void tell_live_coroutines() noexcept {
+void print_live_coroutines() noexcept {
   CORACLE_TRY() { std::fputs(list_live_coroutines().text.c_str(), stderr); }
   CORACLE_CATCH_ALL() {}  // without memory there is no report
 }

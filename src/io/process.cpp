@@ -151,7 +151,6 @@ process::process(process&& other) noexcept
     : handle_(std::move(other.handle_)),
       id_(std::exchange(other.id_, 0)),
       has_group_(other.has_group_),
-      status_(other.status_),
       pipes_(std::move(other.pipes_)) {}
 process& process::operator=(process&& other) noexcept {
   if (this == &other) return *this;
@@ -159,7 +158,6 @@ process& process::operator=(process&& other) noexcept {
   handle_ = std::move(other.handle_);
   id_ = std::exchange(other.id_, 0);
   has_group_ = other.has_group_;
-  status_ = other.status_;
   pipes_ = std::move(other.pipes_);
   return *this;
 }
@@ -182,19 +180,17 @@ bool process::is_mine() const noexcept {
 }
 
 /// Leaves the child as a zombie, so that its id is not reused.
-exit_status process::take_status() {
+exit_status process::its_status() const {
   CORACLE_REQUIRE(handle_.is_open(),
                   "a process was moved, and then the end of a wait() for it came: keep it in its place until "
                   "its waits have ended");
-  if (status_) return *status_;
   siginfo_t ended{};
   const auto its = static_cast<id_t>(handle_.native_handle());
   if (::waitid(P_PIDFD, its, &ended, WEXITED | WNOHANG | WNOWAIT) != 0) {
     detail::throw_errno("cannot tell how a process has ended");
   }
-  status_ = ended.si_code == CLD_EXITED ? exit_status::exited_with(ended.si_status)
-                                        : exit_status::killed_by(ended.si_status);
-  return *status_;
+  return ended.si_code == CLD_EXITED ? exit_status::exited_with(ended.si_status)
+                                     : exit_status::killed_by(ended.si_status);
 }
 
 void process::end() noexcept {
@@ -226,7 +222,7 @@ process_wait_operation::process_wait_operation(process& awaited, stop_token toke
 std::error_code process_wait_operation::await_error() noexcept {
   if (const std::error_code failed = io_operation::await_error()) return failed;
   try {
-    static_cast<void>(process_.take_status());
+    static_cast<void>(process_.its_status());
     return {};
   } catch (const std::system_error& failure) {
     return failure.code();
@@ -234,6 +230,6 @@ std::error_code process_wait_operation::await_error() noexcept {
 }
 exit_status process_wait_operation::await_resume() {
   take_result("cannot wait for a process");
-  return process_.take_status();
+  return process_.its_status();
 }
 }  // namespace coracle

@@ -217,7 +217,8 @@ socket_accept_new_operation::socket_accept_new_operation(socket& listener, stop_
                           std::move(token)),
       listener_(listener) {}
 socket socket_accept_new_operation::take_accepted(io_service* service) {
-  const int fd = static_cast<int>(take_result("cannot accept a connection"));
+  const int fd = static_cast<int>(take_result(
+      result == -EINVAL ? "cannot accept a connection without listen()" : "cannot accept a connection"));
   return socket{{*service, fd, coracle::detail::io_descriptor_kind::pollable},
                 address_or(unspecified_like(listener_.remote_)),
                 true};

@@ -120,7 +120,8 @@ unix_accept_operation::unix_accept_operation(unix_socket& listener, stop_token t
                    std::move(token)),
       listener_(listener) {}
 unix_socket unix_accept_operation::await_resume() {
-  const int fd = static_cast<int>(take_result("cannot accept a connection"));
+  const int fd = static_cast<int>(take_result(
+      result == -EINVAL ? "cannot accept a connection without listen()" : "cannot accept a connection"));
   return {{*listener_.descriptor_.service(), fd, io_descriptor_kind::pollable}, listener_.kind_};
 }
 

@@ -1,4 +1,4 @@
-// expect: async_finally(body, cleanup, limit) needs an awaitable
+// expect: async_finally(body, cleanup, limit) needs a limit for the clean-up
 // tests/compile_fail/async_finally_no_limit.cpp -- a clean-up without a limit.
 // SPDX-License-Identifier: MIT
 #include <chrono>

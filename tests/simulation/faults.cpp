@@ -7,7 +7,10 @@
 #include <coracle/compose/when_any.hpp>
 #include <coracle/compose/with_scope.hpp>
 #include <coracle/generators/async_generator.hpp>
+#include <coracle/io/buffered_reader.hpp>
 #include <coracle/io/write_only_file.hpp>
+#include <coracle/net/connect.hpp>
+#include <coracle/net/serve.hpp>
 #include <coracle/net/socket.hpp>
 #include <coracle/streams/buffered.hpp>
 #include <coracle/streams/ends.hpp>
@@ -170,6 +173,56 @@ void network_and_file(coracle_test::simulation& sim) {
   sim.expect(answered && host.disk().contents("answer") == "x", "where nothing failed, all is done");
 }
 
+task<> answer_lines(coracle::net::socket client) {
+  coracle::buffered_reader lines{client, 64};
+  for (;;) {
+    const auto line = co_await coracle::timeout(lines.read_line(), 10s);
+    if (!line) break;
+    const std::string answer = "you said " + std::string(*line) + "\n";
+    co_await client.send_all(answer);
+  }
+}
+task<std::string> ask_line(coracle::io_service& io, coracle::net::ip_endpoint server) {
+  const std::vector<coracle::net::ip_endpoint> both{server, server};
+  coracle::net::socket connection = co_await coracle::net::connect(io, both);
+  co_await connection.send_all("hello\n");
+  coracle::buffered_reader lines{connection, 64};
+  const auto line = co_await lines.read_line();
+  if (!line) throw scenario_error(0);
+  co_return std::string(*line);
+}
+/// A server whose clients try again until they have an answer: after one failure it must serve the others.
+void server(coracle_test::simulation& sim) {
+  coracle::testing::simulated_network network{sim};
+  coracle::testing::simulated_host here{network, "10.0.0.1"}, there{network, "10.0.0.2"};
+  int answered = 0;
+  const auto all = [&]() -> task<> {
+    coracle::net::socket listener = coracle::net::socket::create_tcpv4(here.io());
+    listener.bind(coracle::net::ip_endpoint{here.address(), 80});
+    listener.listen();
+    const auto client = [&]() -> task<> {
+      const auto attempt = [&] {
+        return coracle::timeout(ask_line(there.io(), listener.local_endpoint()), 5s);
+      };
+      const coracle::retry_policy policy{.max_attempts = 5, .first_delay = 1ms, .seed = sim.seed()};
+      const std::string answer = co_await coracle::retry(policy, attempt);
+      answered += answer == "you said hello" ? 1 : 0;
+    };
+    const auto clients = [&]() -> task<> { co_await coracle::when_all(client, client); };
+    const coracle::net::serve_limits limits{.connections = 2, .drain = 1s};
+    co_await coracle::when_any(coracle::net::serve(listener, answer_lines, limits), clients);
+  };
+  std::exception_ptr error;
+  try {
+    sim.run(all());
+  } catch (...) {
+    error = std::current_exception();
+  }
+  sim.expect(here.open_descriptors() + there.open_descriptors() == 0, "whatever fails, everything is closed");
+  if (error) std::rethrow_exception(error);
+  sim.expect(answered == 2, "all are answered");
+}
+
 /// Work below scopes and a race, followed by a clean-up. Once begun, the clean-up completes whatever fails;
 /// and if nothing fails, all spawned work has ended.
 void clean_up(coracle_test::simulation& sim) {
@@ -206,11 +259,9 @@ struct scenario {
   const char* name;
   void (*run)(coracle_test::simulation&);
 };
-constexpr scenario scenarios[] = {{"crawler", crawler},
-                                  {"shared requests", shared_requests},
-                                  {"pipeline", pipeline},
-                                  {"network and file", network_and_file},
-                                  {"clean-up", clean_up}};
+constexpr scenario scenarios[] = {{"crawler", crawler},   {"shared requests", shared_requests},
+                                  {"pipeline", pipeline}, {"network and file", network_and_file},
+                                  {"server", server},     {"clean-up", clean_up}};
 }  // namespace
 
 /// program [SEEDS [FIRST]]: runs one in 20 of the seeds, since each stands for some hundred runs.

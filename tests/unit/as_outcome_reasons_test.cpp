@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "../support/abort_message.hpp"
 #include "stopped_bodies.hpp"
 
 namespace {
@@ -109,5 +110,13 @@ TEST_CASE("as_expected: gives a value, or why there is none") {
   CHECK(t.is_untouched());
   static_assert(noexcept(std::declval<decltype(as_outcome(give()))&>().await_resume()));
   static_assert(noexcept(std::declval<decltype(coracle::as_expected(give()))&>().await_resume()));
+}
+
+TEST_CASE("no_result: one without an error or a reason ends the program and says so") {
+  CHECK(coracle_test::abort_message([] { static_cast<void>(coracle::no_result(std::exception_ptr{})); }) ==
+        "coracle: a no_result was made of a null exception_ptr: pass an error or a stop_reason\n");
+  CHECK(coracle_test::abort_message([] {
+          static_cast<void>(coracle::no_result(coracle::stop_reason::none));
+        }) == "coracle: a no_result was made of stop_reason::none: pass an error or a reason\n");
 }
 }  // namespace

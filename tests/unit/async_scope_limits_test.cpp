@@ -263,6 +263,34 @@ TEST_CASE("async_scope: join() tells of a child that is an event, and found no m
   CHECK(silent == 0);
 }
 
+TEST_CASE("async_scope: one that stops no children survives an allocation that fails" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  int most = 0;
+  const int failed = coracle::testing::fail_each_allocation([&] {
+    int errors = 0, count = 0;
+    const auto fails = [&](auto body) {
+      try {
+        body();
+      } catch (const std::bad_alloc&) {
+        ++errors;
+      }
+    };
+    fails([&] {
+      async_manual_reset_event event;
+      async_scope scope{scope_policy::supervise([&](const std::exception_ptr&) { ++errors; })};
+      for (int i = 0; i != 3; ++i) fails([&] { scope.spawn(wait_and_count(event, count)); });
+      event.set();
+      auto by_hand = scope.join();
+      by_hand.await_suspend(std::coroutine_handle<>(std::noop_coroutine()));
+      by_hand.await_resume();
+      CHECK(count + errors == 3);
+    });
+    most = std::max(most, errors);
+  });
+  CHECK(failed >= 7);
+  CHECK(most == 1);
+}
+
 TEST_CASE("async_scope: where there is no memory to put errors together join() throws the first" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   async_scope scope{scope_policy::collect_all()};

@@ -11,9 +11,11 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/with_environment.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/io/buffered_reader.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/process.hpp>
@@ -410,6 +412,24 @@ TEST_CASE("process: a wait that is stopped leaves it running") {
   CHECK(io.run(next_line(child.output())) == "still there");
   child.signal(SIGTERM);
   CHECK(io.run(child.wait()) == exit_status::killed_by(SIGTERM));
+}
+
+TEST_CASE("process: several coroutines wait for its end, also on two threads, and each gets the status") {
+  io_service io;
+  process child{io, command{"cat"}.input(redirection::pipe())};
+  const auto wait = [&]() -> task<int> {
+    const exit_status its = co_await child.wait();
+    co_return its.signal();
+  };
+  const auto end = [&]() -> task<> {
+    child.signal(SIGKILL);
+    co_return;
+  };
+  coracle::static_thread_pool pool{1};
+  const auto [here, there, none] =
+      io.run(coracle::when_all(wait(), coracle::schedule_on(wait(), pool), end()));
+  CHECK(here == SIGKILL);
+  CHECK(there == SIGKILL);
 }
 
 TEST_CASE("process: moved while a coroutine waits for its end, it ends the program and says so") {

@@ -216,6 +216,26 @@ TEST_CASE("retry: void and move-only results") {
   CHECK(calls == 1);
 }
 
+TEST_CASE("retry: an attempt is not repeated because its result cannot be moved out") {
+  struct heavy {
+    explicit heavy(int& moves_left) : left(moves_left) {}
+    heavy(heavy&& other) : left(other.left) {
+      if (left-- == 0) throw std::runtime_error("no memory to move it");
+    }
+    int& left;
+  };
+  for (const int moves : {1, 2}) {  // the first one ends in the attempt's own frame
+    virtual_time_loop loop;
+    int calls = 0, moves_left = moves;
+    const auto attempt = [&]() -> task<heavy> {
+      ++calls;
+      co_return heavy{moves_left};
+    };
+    CHECK_THROWS_WITH_AS(loop.run(retry({}, attempt)), "no memory to move it", std::runtime_error);
+    CHECK(calls == 1);
+  }
+}
+
 TEST_CASE("retry: a policy without attempts ends the program and says so") {
   CHECK(coracle_test::abort_message([] {
           virtual_time_loop loop;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <coracle/compose/as_outcome.hpp>
+#include <coracle/compose/select.hpp>
 #include <coracle/compose/with_scope.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -297,6 +298,27 @@ TEST_CASE("scope_future: one whose await was stopped can be awaited again") {
   sync_wait(join(scope));
 }
 
+TEST_CASE("scope_future: when_ready() takes nothing, so a select() that it loses keeps the result") {
+  async_scope scope;
+  coracle::async_manual_reset_event go, other;
+  auto future = scope.spawn_future(after(go, 7));
+  auto failed = scope.spawn_future(fail_after(go, "failed"));
+  other.set();
+  const auto take_it = [&]() -> task<int> {
+    const auto lost = co_await coracle::select(future.when_ready(), other);
+    CHECK(lost.index() == 1);
+    go.set();
+    const auto won = co_await coracle::select(future.when_ready(), other);
+    CHECK(won.index() == 0);
+    co_await failed.when_ready();  // not even its exception
+    CHECK(failed.is_ready());
+    co_return co_await std::move(future);
+  };
+  CHECK(sync_wait(take_it()) == 7);
+  CHECK_THROWS_AS(sync_wait(take(std::move(failed))), std::runtime_error);
+  sync_wait(join(scope));
+}
+
 TEST_CASE("scope_future: one that was moved from is neither asked nor awaited") {
   CHECK(coracle_test::abort_message([] {
           async_scope scope;
@@ -309,6 +331,12 @@ TEST_CASE("scope_future: one that was moved from is neither asked nor awaited") 
           auto future = scope.spawn_future([]() -> task<int> { co_return 1; }());
           const auto taken = std::move(future);
           static_cast<void>(std::move(future).operator co_await());
+        }).find("coracle: an empty scope_future was awaited") == 0);
+  CHECK(coracle_test::abort_message([] {
+          async_scope scope;
+          auto future = scope.spawn_future([]() -> task<int> { co_return 1; }());
+          const auto taken = std::move(future);
+          static_cast<void>(future.when_ready());
         }).find("coracle: an empty scope_future was awaited") == 0);
 }
 }  // namespace

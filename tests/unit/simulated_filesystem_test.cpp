@@ -5,10 +5,14 @@
 #include <chrono>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/io/copy_file.hpp>
 #include <coracle/io/filesystem.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/walk_directory.hpp>
 #include <coracle/io/whole_file.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/simulation/simulate.hpp>
+#include <coracle/testing/simulation/simulated_host.hpp>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -183,4 +187,17 @@ TEST_CASE("simulated filesystem: a directory is listed in an order that depends 
   CHECK(orders.size() == 6);
 }
 
+TEST_CASE("simulated filesystem: what the kernel copies by itself takes none of the program's memory" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const auto copy = [](coracle::testing::simulation& sim) {
+    coracle::testing::simulated_network network{sim};
+    coracle::testing::simulated_host host{network, "10.0.0.1"};
+    host.disk().put("/from", "text");
+    sim.run(fs::copy_file(host.io(), "/from", host.io(), "/to"));
+    sim.expect(host.disk().contents("/to") == "text", "the copy is whole");
+  };
+  for (std::uint64_t seed = 1; seed != 5; ++seed) {  // by chance a system cannot copy
+    CHECK(coracle::testing::for_every_fault(seed, copy).allocations >= 3);
+  }
+}
 }  // namespace

@@ -325,6 +325,13 @@ TEST_CASE("socket: an operation on a socket that is not connected is an error") 
   CHECK(thrown([&] { tcp.close_send(); }) == std::errc::not_connected);
 }
 
+TEST_CASE("socket: the error of accept() without listen() says so") {
+  service_under_test here;
+  socket tcp = socket::create_tcpv4(here.io);
+  CHECK_THROWS_WITH_AS(static_cast<void>(here.io.run(tcp.accept())),
+                       doctest::Contains("cannot accept a connection without listen()"), std::system_error);
+}
+
 TEST_CASE("socket: disconnect() sends what is queued, then waits until the peer has closed") {
   service_under_test here;
   io_service& io = here.io;

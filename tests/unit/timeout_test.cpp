@@ -217,6 +217,10 @@ TEST_CASE("timeout: of nested ones only the one that has expired says timed_out"
   CHECK(run(loop, timeout(inner_first(), 5s)) == 'v');
   CHECK(inner == 't');
   CHECK(loop.now() == start + 2s);
+  const auto at_once = [&]() -> task<> { inner = co_await ending_of(timeout(number_after(1h), 1s)); };
+  CHECK(run(loop, timeout(at_once(), 1s)) == 'v');
+  CHECK(inner == 'd');  // the time of the outer one is over, too
+  CHECK(loop.now() == start + 3s);
 }
 
 TEST_CASE("timeout: an outer stop stays a cancellation, with its reason") {

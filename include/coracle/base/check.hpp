@@ -9,25 +9,25 @@ namespace coracle::detail {
 void fail_in_model(const char* message) noexcept;  // returns where no model_check() runs
 #endif
 /// Prints one line on stderr.
-CORACLE_COLD() inline void tell(const char* message) noexcept {
+CORACLE_COLD() inline void print_message(const char* message) noexcept {
   std::fputs("coracle: ", stderr);
   std::fputs(message, stderr);
   std::fputs("\n", stderr);
 }
 /// Prints every coroutine and what it waits for; null in a program that does not link
 /// inspect/live_coroutines.hpp.
-[[gnu::weak]] void tell_live_coroutines() noexcept;
+[[gnu::weak]] void print_live_coroutines() noexcept;
 /// Prints the message, and then what each coroutine waits for.
-CORACLE_COLD() inline void tell_deadlock(const char* message) noexcept {
-  tell(message);
-  if (tell_live_coroutines) tell_live_coroutines();
+CORACLE_COLD() inline void print_deadlock(const char* message) noexcept {
+  print_message(message);
+  if (print_live_coroutines) print_live_coroutines();
 }
 /// Prints the message and ends the program.
 CORACLE_FAILS() inline void fail(const char* message) noexcept {
 #if defined(CORACLE_MODEL)
   fail_in_model(message);
 #endif
-  tell(message);
+  print_message(message);
   __builtin_abort();
 }
 

@@ -36,9 +36,10 @@ concept call_of_child =
 ///               waits, as by when_all. A child spawned into a stopped scope is started all the
 ///               same.
 /// Exceptions    join() throws the error that left a child; if several did, an error_group; std::bad_alloc if
-///               a child waited and the stop source could not be allocated. spawn(): std::bad_alloc, and what
-///               moving the awaitable, or copying a function or its arguments, throws; nothing is started
-///               then.
+///               a child waited and the stop source could not be allocated. With a policy that stops no
+///               children the constructor allocates it, and throws std::bad_alloc. spawn(): std::bad_alloc,
+///               and what moving the awaitable, or copying a function or its arguments, throws; nothing is
+///               started then.
 /// Threads       spawn() from any thread, until join() is awaited; after that only from a child. join() once,
 ///               not from a child. Children may end on any threads.
 /// Cost          one stop source, once a child waits; one frame for each child, besides the child's own; two

@@ -115,7 +115,9 @@ class promised_work final : public promised_child<kept_result_t<Awaitable>> {
 ///     ...
 ///     show(co_await std::move(page));
 ///
-/// May be dropped: the child continues, its value is destroyed, and its error becomes the scope's.
+/// May be dropped: the child continues, its value is destroyed, and its error becomes the scope's. So
+/// `select(std::move(page), ...)` and `timeout(std::move(page), 1s)` drop a future whose child is slower:
+/// wait for `page.when_ready()` there, and take the result afterwards.
 /// Resumes on    the executor of the awaiting coroutine; without one, where the child ended.
 /// Cancellation  a stop request ends the wait; the child continues, and the future can be awaited again.
 /// Exceptions    the child's error, which then is no longer the scope's. An error that has not been awaited
@@ -163,6 +165,13 @@ class scope_future {
     detail::promised_child<T>& child_;
     async_manual_reset_event::wait_operation over_;
   };
+  /// Returns an awaitable that waits for the child's end and returns nothing, not even its exception: the
+  /// result stays for a later `co_await std::move(future)`.
+  [[nodiscard("when_ready() does nothing until it is awaited")]] async_manual_reset_event::wait_operation
+  when_ready() const noexcept {
+    CORACLE_REQUIRE(child_, "an empty scope_future was awaited: it was moved from");
+    return child_->ended().operator co_await();
+  }
   /// Awaitable of the result, moved out: a second await after one that returned ends the program.
   wait_operation operator co_await() && noexcept {
     CORACLE_REQUIRE(child_, "an empty scope_future was awaited: it was moved from");

@@ -14,17 +14,17 @@ class waiting_thread : public callback_frame {
   waiting_thread() noexcept : callback_frame(&finished, nullptr), owner_(&this_thread()) {}
   void wait() noexcept {
     if (finished_here_) return;
-    if (CORACLE_CHECKS() && !is_modelled && current_executor()) tell_if_long();
+    if (CORACLE_CHECKS() && !is_modelled && current_executor()) report_if_long();
     event_.wait();
   }
 
  private:
   /// The wait may be a deadlock, but that cannot be detected: another thread may be about to complete the
   /// awaitable.
-  CORACLE_COLD() void tell_if_long() noexcept {
+  CORACLE_COLD() void report_if_long() noexcept {
     const timespec second{1, 0};
     if (event_.wait(&second)) return;
-    tell_deadlock(
+    print_deadlock(
         "sync_wait() has blocked a scheduler's thread for a second: a deadlock, if it awaits something that "
         "must run there");
   }

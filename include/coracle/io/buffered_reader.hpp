@@ -35,8 +35,14 @@ namespace coracle {
 ///               reader.
 /// Cost          one allocation, for the buffer, and a frame for each operation. Each byte is searched once,
 ///               with memchr() for a delimiter of one character.
-template <byte_source Source>
+template <class Source>
 class buffered_reader {
+  static_assert(
+      detail::is_byte_source<Source>,
+      "a buffered_reader needs a byte_source, such as a socket: an object whose read_some(span, stop_token) "
+      "is an awaitable of a std::size_t. A file is read at offsets: docs/recipes.md has a source for one, "
+      "under \"Lines of a file\"");
+
  public:
   static constexpr std::size_t default_size = 16 * 1024;
 
@@ -98,7 +104,7 @@ class buffered_reader {
   bool is_used_ = false;             // by an operation; only in checked builds
 };
 
-template <byte_source Source>
+template <class Source>
 task<std::size_t> buffered_reader<Source>::fill(const stop_token& token) {
   if (begin_ == end_ || end_ == size_) {
     std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
@@ -111,7 +117,7 @@ task<std::size_t> buffered_reader<Source>::fill(const stop_token& token) {
   co_return more;
 }
 
-template <byte_source Source>
+template <class Source>
 task<std::size_t> buffered_reader<Source>::find(std::string_view delimiter, const stop_token& token) {
   for (std::size_t searched = 0;;) {
     const std::string_view text = buffered();
@@ -125,7 +131,7 @@ task<std::size_t> buffered_reader<Source>::find(std::string_view delimiter, cons
   }
 }
 
-template <byte_source Source>
+template <class Source>
 task<std::optional<std::string_view>> buffered_reader<Source>::read_until(std::string_view delimiter,
                                                                           stop_token token) {
   CORACLE_CHECK_ONE_OPERATION(is_used_, two_at_once);
@@ -136,7 +142,7 @@ task<std::optional<std::string_view>> buffered_reader<Source>::read_until(std::s
   co_return std::nullopt;
 }
 
-template <byte_source Source>
+template <class Source>
 task<std::optional<std::string_view>> buffered_reader<Source>::read_line(stop_token token) {
   CORACLE_CHECK_ONE_OPERATION(is_used_, two_at_once);
   const std::size_t reach = co_await find("\n", token);
@@ -146,7 +152,7 @@ task<std::optional<std::string_view>> buffered_reader<Source>::read_line(stop_to
   co_return line;
 }
 
-template <byte_source Source>
+template <class Source>
 task<std::size_t> buffered_reader<Source>::read_some(mutable_buffer to, stop_token token) {
   CORACLE_CHECK_ONE_OPERATION(is_used_, two_at_once);
   if (buffered().empty() && to.size() >= size_) {
@@ -162,7 +168,7 @@ task<std::size_t> buffered_reader<Source>::read_some(mutable_buffer to, stop_tok
   co_return some.size();
 }
 
-template <byte_source Source>
+template <class Source>
 task<std::size_t> buffered_reader<Source>::read_exactly(mutable_buffer to, stop_token token,
                                                         std::size_t* got) {
   std::size_t local = 0;

@@ -27,8 +27,13 @@ namespace coracle {
 ///               writer.
 /// Cost          one allocation, for the buffer, and a frame for each operation. Text that does not fit is
 ///               copied through the buffer in pieces of its size, so the writer never holds more than that.
-template <byte_sink Sink>
+template <class Sink>
 class buffered_writer {
+  static_assert(detail::is_byte_sink<Sink>,
+                "a buffered_writer needs a byte_sink, such as a socket: an object whose write_some(span, "
+                "stop_token) is "
+                "an awaitable of a std::size_t. A file is written at offsets");
+
  public:
   static constexpr std::size_t default_size = 16 * 1024;
 
@@ -63,7 +68,7 @@ class buffered_writer {
   bool is_used_ = false;             // by flush(), the only one that waits; only in checked builds
 };
 
-template <byte_sink Sink>
+template <class Sink>
 task<> buffered_writer<Sink>::flush(stop_token token) {
   CORACLE_CHECK_ONE_OPERATION(is_used_, two_at_once);
   while (begin_ != end_) {
@@ -74,7 +79,7 @@ task<> buffered_writer<Sink>::flush(stop_token token) {
   begin_ = end_ = 0;
 }
 
-template <byte_sink Sink>
+template <class Sink>
 task<> buffered_writer<Sink>::write(const_buffer bytes, stop_token token, std::size_t* taken) {
   CORACLE_CHECK(!is_used_, two_at_once);
   std::size_t local = 0;

@@ -28,4 +28,12 @@ concept byte_sink = requires(T& to, std::span<const std::byte> bytes, stop_token
 /// Both a source and a sink, such as a connection.
 template <class T>
 concept byte_stream = byte_source<T> && byte_sink<T>;
+
+namespace detail {
+// For a static_assert, where the compiler would otherwise explain why the concept does not hold.
+template <class T>
+inline constexpr bool is_byte_source = byte_source<T>;
+template <class T>
+inline constexpr bool is_byte_sink = byte_sink<T>;
+}  // namespace detail
 }  // namespace coracle

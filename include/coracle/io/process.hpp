@@ -52,8 +52,8 @@ class [[nodiscard("this waits only when it is awaited")]] process_wait_operation
 ///               ignores SIGCHLD, or waits for any child elsewhere, as the status is then lost.
 ///               operation_cancelled.
 /// Threads       starting: any thread, at any time; children that other threads start do not inherit its
-///               descriptors. Waiting: one coroutine at a time. signal(): any thread, at any time. The
-///               io_service must outlive it.
+///               descriptors. wait() and signal(): any thread, at any time, also several at once; each wait
+///               gets the status. The io_service must outlive it.
 /// Cost          the thread blocks until the program has begun, or failed to: some 100 us, whatever the size
 ///               of this process. One descriptor, and one for each pipe.
 class process {
@@ -99,7 +99,7 @@ class process {
     return *its;
   }
   [[nodiscard]] bool is_mine() const noexcept;
-  exit_status take_status();
+  [[nodiscard]] exit_status its_status() const;
   void ask_to_end(int signal_number) { has_group_ ? signal_group(signal_number) : signal(signal_number); }
   void end() noexcept;
   detail::library_task<exit_status> terminate_body(std::chrono::nanoseconds patience);
@@ -107,7 +107,6 @@ class process {
   detail::io_descriptor handle_;  // a pidfd
   int id_ = 0;
   bool has_group_ = false;
-  std::optional<exit_status> status_;  // set once it was waited for
   std::array<std::optional<stream_descriptor>, 3> pipes_;
 };
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <chrono>
+#include <concepts>
 #include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/net/ip_endpoint.hpp>
@@ -11,6 +12,7 @@
 #include <coracle/net/unix_socket.hpp>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,6 +50,14 @@ inline task<socket> connect(io_service& service, std::string host, std::string p
 CORACLE_CORO_WRAPPER()
 inline task<socket> connect(io_service& service, std::string host, std::uint16_t port) {
   return detail::connect_body(service, std::move(host), std::to_string(port));
+}
+template <std::convertible_to<std::string_view> Host>
+task<socket> connect(io_service&, const Host&) {
+  static_assert(
+      !sizeof(Host*),
+      "net::connect(io, host, port) needs a port, such as 443 or \"https\"; for a Unix socket, write "
+      "net::connect(io, unix_address{path})");
+  return {};
 }
 
 /// Awaitable of a stream to the Unix socket at `remote`. The system does not report when a full backlog has

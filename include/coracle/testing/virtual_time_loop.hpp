@@ -117,7 +117,8 @@ detail::kept_result_t<Awaitable> virtual_time_loop::run(Awaitable&& value) {
   }
   while (!end.reached) {
     if (run_pending() == 0 && !fire_next(time_point::max())) {
-      detail::tell("deadlock in virtual_time_loop::run(): nothing is runnable and no timer is armed");
+      detail::print_message(
+          "deadlock in virtual_time_loop::run(): nothing is runnable and no timer is armed");
       std::fputs(live_coroutines().c_str(), stderr);
       __builtin_abort();
     }

@@ -88,8 +88,14 @@ auto async_finally(Body&& body, Cleanup&& cleanup, std::chrono::duration<Rep, Pe
   return detail::run_finally<Body, std::decay_t<Cleanup>>(
       static_cast<Body&&>(body), static_cast<Cleanup&&>(cleanup), detail::clock_duration(limit));
 }
-template <class Body, class Cleanup, class Limit = void*>
-auto async_finally(Body&&, Cleanup&&, Limit&& = {}) {
+template <class Body, class Cleanup>
+auto async_finally(Body&&, Cleanup&&) {
+  static_assert(!sizeof(std::decay_t<Body>*),
+                "async_finally(body, cleanup, limit) needs a limit for the clean-up, such as 5s");
+  return detail::any_awaiter{};
+}
+template <class Body, class Cleanup, class Limit>
+auto async_finally(Body&&, Cleanup&&, Limit&&) {
   static_assert(
       !sizeof(std::decay_t<Body>*),
       "async_finally(body, cleanup, limit) needs an awaitable, a function that returns an awaitable, such "

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/split_mix.hpp>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/time/sleep.hpp>
 #include <cstdint>
@@ -58,6 +59,19 @@ struct any_error {
 template <class Attempt>
 using attempt_result_t = kept_result_t<std::invoke_result_t<Attempt&>>;
 
+/// Returns true if the attempt has a result, which is then to be taken: an exception of its move constructor
+/// is not a failure of the attempt.
+template <class Awaitable>
+class attempt_operation : public ended_work<attempt_operation<Awaitable>, Awaitable> {
+  using base = ended_work<attempt_operation<Awaitable>, Awaitable>;
+
+ public:
+  using base::base;
+  awaiting_frame above(stop_reason) const noexcept { return {this->suspended(), awaiting_frame::kind::task}; }
+  bool await_resume() noexcept { return base::finish(); }
+  using base::result;
+};
+
 template <class Attempt, class RetryIf>
 task<attempt_result_t<Attempt>> run_retry(retry_policy policy, Attempt attempt, RetryIf retry_if) {
   CORACLE_REQUIRE(policy.max_attempts != 0, "a retry_policy with max_attempts of 0: allow at least one");
@@ -70,10 +84,17 @@ task<attempt_result_t<Attempt>> run_retry(retry_policy policy, Attempt attempt, 
   for (unsigned attempts = 1;; ++attempts) {
     co_await this_task::throw_if_stopped();
     retry_policy::duration delay;
-    CORACLE_TRY() { co_return co_await attempt(); }
+    bool succeeded = false;
+    CORACLE_TRY() {
+      attempt_operation<std::invoke_result_t<Attempt&>> running(attempt());
+      succeeded = co_await running;
+      co_return running.result();
+    }
     CORACLE_CATCH(const operation_cancelled&, ignored) { CORACLE_RETHROW(); }
     CORACLE_CATCH_ALL() {
-      if (attempts == policy.max_attempts || !retry_if(std::current_exception())) CORACLE_RETHROW();
+      if (succeeded || attempts == policy.max_attempts || !retry_if(std::current_exception())) {
+        CORACLE_RETHROW();
+      }
       delay = delays.next();
       if (later_by(steady_now(), delay) > latest) CORACLE_RETHROW();
     }
@@ -97,7 +118,8 @@ concept retriable = awaitable<std::invoke_result_t<std::decay_t<Attempt>&>> &&
 /// Cancellation  a stop request ends the running attempt, or the delay, immediately; operation_cancelled is
 ///               never retried. To retry an attempt that takes too long, use timeout(): timed_out is an
 ///               error.
-/// Exceptions    the last attempt's, once no further attempt follows; earlier ones are dropped.
+/// Exceptions    the last attempt's, once no further attempt follows; earlier ones are dropped. Those of
+///               moving the result out, without another attempt.
 /// Cost          one frame, and the attempts.
 template <class Attempt, class RetryIf = detail::any_error>
   requires(detail::retriable<Attempt, RetryIf>)

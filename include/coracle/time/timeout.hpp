@@ -91,7 +91,7 @@ task<kept_result_t<Awaitable>> limit(Awaitable child, Time time) {
 
 /// Awaits `child` and requests it to stop at `deadline`, with reason timed_out. The child is always joined:
 /// its result or exception is passed on, even after the deadline; if it was cancelled, operation_cancelled.
-/// Deadlines nest: the earliest applies.
+/// Deadlines nest: the earliest applies, and of equal ones the outermost.
 ///
 ///     const reply r = co_await coracle::stop_at(ask(server), deadline);
 ///
@@ -119,8 +119,8 @@ auto stop_after(Work&& child, std::chrono::duration<Rep, Period> from_now) {
                                                     detail::clock_duration(from_now));
 }
 /// As stop_after(), but reports a failure instead of a cancellation: throws timed_out if `child` was
-/// cancelled at this deadline. A cancellation from outside, or at an earlier surrounding deadline, stays
-/// operation_cancelled.
+/// cancelled at this deadline. A cancellation from outside, or at a surrounding deadline that is not later,
+/// stays operation_cancelled.
 ///
 ///     try { co_await coracle::timeout(ask(server), 100ms); } catch (const coracle::timed_out&) { retry(); }
 template <detail::work Work, class Rep, class Period>

@@ -334,6 +334,7 @@ std::int64_t host::read_link(int base, const char* path, char* to, std::size_t s
 
 /// By chance refused, as between some file systems.
 std::int64_t host::copy_range(int from, int to, std::uint64_t offset, std::size_t size) noexcept {
+  const testing::allocations_aside of_the_system;
   if (const int failure = failure_of(host_operation::copy_range); failure != 0) return failure;
   if (sim().random().one_in(4)) return -EXDEV;
   constexpr std::size_t most = std::size_t{64} << 10;

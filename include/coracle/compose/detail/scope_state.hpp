@@ -51,6 +51,8 @@ class scope_state : shared_frame {
         children_inherit_(outer_),
         above_(parent.frame()) {
     promise().set_environment(&children_inherit_);
+    // A stop state that cannot be allocated later would be a reason to stop for all children from then on.
+    if (!policy_.stops_siblings()) children_inherit_.prepare_for_waits();
   }
   scope_state(const scope_state&) = delete;
   scope_state& operator=(const scope_state&) = delete;
