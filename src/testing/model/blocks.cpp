@@ -39,14 +39,14 @@ struct alignas(std::max_align_t) block {
   std::uint64_t mark;
 };
 bool listing = false;
-block* first = nullptr;
+block* first_listed = nullptr;
 block* first_freed = nullptr;
 
 void list(block& each) noexcept {
-  each.next = first;
-  each.link = &first;
-  if (first) first->link = &each.next;
-  first = &each;
+  each.next = first_listed;
+  each.link = &first_listed;
+  if (first_listed) first_listed->link = &each.next;
+  first_listed = &each;
 }
 void unlist(block& each) noexcept {
   *each.link = each.next;
@@ -117,8 +117,8 @@ model_blocks::remains model_blocks::end_execution(bool give_up) noexcept {
   listing = false;
   end_leave_leaks_to_us();
   remains result;
-  while (first) {
-    block* const each = std::exchange(first, first->next);
+  while (first_listed) {
+    block* const each = std::exchange(first_listed, first_listed->next);
     each->link = nullptr;  // from now on belongs to no execution
     ++result.not_freed;
     result.bytes += each->size;

@@ -5,16 +5,13 @@
 #include <cstring>
 #include <optional>
 
-#include "blocks.hpp"
+#include "trace.hpp"
 
 namespace coracle::testing::model {
 namespace {
-constexpr auto relaxed = std::memory_order_relaxed, acquire = std::memory_order_acquire,
-               release = std::memory_order_release, acq_rel = std::memory_order_acq_rel,
-               seq_cst = std::memory_order_seq_cst;
-
 /// Returns the next weaker orders that this kind of access can have.
 std::vector<std::memory_order> weaker_than(std::memory_order order, access what) {
+  using enum std::memory_order;
   if (order == seq_cst && what == access::load) return {acquire};
   if (order == seq_cst && what == access::store) return {release};
   if (order == seq_cst) return {acq_rel};
@@ -29,7 +26,7 @@ struct met_place {
   const char* function = nullptr;
   std::uint32_t line = 0, column = 0;
   access what = access::load;
-  std::memory_order order = relaxed;
+  std::memory_order order = std::memory_order_relaxed;
 };
 constexpr std::size_t most_places = 4096;
 std::array<met_place, most_places> met;
@@ -53,10 +50,6 @@ void meet(access what, std::memory_order order, const site& where) {
 bool is_at(const model_place& place, access what, std::memory_order order, const site& where) {
   return place.line == where.line() && place.column == where.column() && place.what == what &&
          place.order == order && place.file == where.file_name();
-}
-const char* name_of(std::memory_order order) {
-  constexpr std::array names{"relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"};
-  return names[static_cast<std::size_t>(order)];
 }
 }  // namespace
 

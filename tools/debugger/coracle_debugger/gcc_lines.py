@@ -9,6 +9,8 @@ import re
 
 from . import host, names
 
+_MEMBER = r"(-?0x[0-9a-f]+)\(%(\w+)\)"
+
 
 def read(function):
     """The line of each suspension point, by its state."""
@@ -45,21 +47,28 @@ def _line_at(rows, address):
 
 def _uses_of_state(instructions, offset):
     """({state: address of its store}, address of the first load)."""
-    member = rf"(?:{offset:#x}\(%\w+\)|\[\w+\+{offset:#x}\])"
-    stores, dispatch, constants = {}, None, {}
+    stores, dispatch, constants, parts = {}, None, {}, {}
+
+    def is_state(displacement, base):
+        """Relative to the frame, or to a part of it whose address the function has computed."""
+        return int(displacement, 16) in (offset, offset - parts.get(base, 0))
+
     for each in instructions:
         text = re.sub(r"\s+", " ", each.text)
-        store = re.match(rf"movw? (\$0x[0-9a-f]+|%\w+),{member}", text)
-        load = re.match(rf"(movz|cmp|test)\w* .*{member}", text)
+        store = re.match(rf"movw? (\$0x[0-9a-f]+|%\w+),{_MEMBER}", text)
+        load = re.match(rf"(?:movz|cmp|test)\w* .*{_MEMBER}", text)
         constant = re.match(r"mov\w* \$(0x[0-9a-f]+),%(\w+)$", text)
+        part = re.match(rf"leaq? {_MEMBER},%(\w+)$", text)
         if constant:
             constants[_base(constant.group(2))] = int(constant.group(1), 16)
-        elif store:
+        elif part:
+            parts[part.group(3)] = int(part.group(1), 16)
+        elif store and is_state(*store.group(2, 3)):
             value = store.group(1)
             state = int(value[1:], 16) if value[0] == "$" else constants.get(_base(value[1:]))
             if state is not None and state % 2 == 0:
                 stores.setdefault(state, each.address)
-        elif load and dispatch is None:
+        elif load and dispatch is None and is_state(*load.groups()):
             dispatch = each.address
     return stores, dispatch
 
