@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Compiles every header of coracle and of compat/ by itself, twice in one unit, with g++, because a missing include does not
-depend on the compiler; what another header includes first is compiled with that one. Then links two units that include all
+"""Compiles every header of coracle and of compat/ by itself, twice in one unit, with one compiler, because a missing include
+does not depend on it; what another header includes first is compiled with that one. Then links two units that include all
 of them, with each compiler. All warnings are enabled.
 
 --no-exceptions: all headers in one unit with -fno-exceptions and -fno-rtti.
 --refused: in an unsupported environment each header ends the compilation with one error that says what is needed.
 """
 import argparse
+import functools
 import re
 import shutil
 import subprocess
@@ -18,6 +19,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = [ROOT / "include", ROOT / "compat"]
 COMPILERS = ["g++-12", "clang++-19", "clang++-22"]
+FOR_ONE = "clang++-22"  # compiles each header by itself
+# Precompiled for the headers that include them: such a header cannot lack what it includes.
+BASES = ["coracle/core/environment.hpp", "coracle/base/atomic.hpp"]
 FLAGS = ["-std=c++20", *(f"-I{folder}" for folder in FOLDERS), "-Wall", "-Wextra", "-Wconversion", "-Wshadow",
          "-Werror", "-pthread"]
 
@@ -51,12 +55,27 @@ def headers(*names):
     return found
 
 
+def text_of(name):
+    return next(folder / name for folder in FOLDERS if (folder / name).exists()).read_text()
+
+
+@functools.cache
+def included_by(name):
+    """The headers of FOLDERS that this one includes, itself or through others, on no condition."""
+    direct = re.findall(r"^#include <((?:coracle|cppcoro)/.*)>", text_of(name).split("#if")[0], re.MULTILINE)
+    return {*direct}.union(*map(included_by, direct))
+
+
+def base_of(name):
+    return next((base for base in BASES if base in included_by(name)), None)
+
+
 def without_first_includes(names):
-    """These headers but for each that another one includes before anything else."""
+    """These headers but for each that another one includes before anything else, with no base that it does not include."""
     first = set()
     for name in names:
-        text = next(folder / name for folder in FOLDERS if (folder / name).exists()).read_text()
-        if found := re.match(r"(?://.*\n|\n|#pragma once\n)*#include <(.*)>", text):
+        found = re.match(r"(?://.*\n|\n|#pragma once\n)*#include <(.*)>", text_of(name))
+        if found and base_of(name) in (None, found[1], found[1] in names and base_of(found[1])):
             first.add(found[1])
     return [name for name in names if name not in first]
 
@@ -68,6 +87,14 @@ def includes(names):
 def compile_unit(compiler, names, *flags):
     command = [compiler, *FLAGS, *flags, "-fsyntax-only", "-x", "c++", "-"]
     return subprocess.run(command, input=includes(names), text=True, capture_output=True)
+
+
+def precompile(base, folder):
+    header = Path(folder, base.replace("/", "_"))
+    header.write_text(includes([base]))
+    output = header.with_suffix(".pch")
+    subprocess.run([FOR_ONE, *FLAGS, "-x", "c++-header", header, "-o", output], check=True)
+    return ["-include-pch", output]
 
 
 def is_refused(compiler, name, flags, text):
@@ -118,7 +145,7 @@ def main():
 
     missing = [compiler for compiler in COMPILERS if not shutil.which(compiler)]
     jobs = []
-    with ThreadPoolExecutor(2) as pool:
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         for compiler in (compiler for compiler in COMPILERS if compiler not in missing):
             if no_exceptions:
                 names = headers("coracle", "cppcoro")
@@ -126,9 +153,11 @@ def main():
                 jobs.append((compiler, pool.submit(compile_unit, compiler, names, *flags)))
                 continue
             jobs.append((f"{compiler} two units", pool.submit(link_two_units, compiler)))
-            alone = without_first_includes(headers("coracle", "cppcoro")) if compiler == COMPILERS[0] else []
-            for header in alone:
-                jobs.append((f"{compiler} {header}", pool.submit(compile_unit, compiler, [header, header])))
+        if not no_exceptions and FOR_ONE not in missing:
+            precompiled = {None: []} | {base: precompile(base, folder) for base in BASES}
+            for header in without_first_includes(headers("coracle", "cppcoro")):
+                flags = precompiled[base_of(header)]
+                jobs.append((header, pool.submit(compile_unit, FOR_ONE, [header, header], *flags)))
 
     failed = 0
     for name, job in jobs:
