@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "many.hpp"
+
 namespace coracle_test {
 /// As `detached`, with the token passed as the first argument in its environment.
 struct stoppable {
@@ -54,6 +56,7 @@ stoppable run_stoppable_on(coracle::stop_token, Scheduler& place, Awaitable work
 /// order. `wait()` returns an awaitable that has to wait. Returns true if all were cancelled, in that order.
 template <class Wait>
 bool cancels_many(int count, bool jumping, Wait wait) {
+  count = many(count);
   std::vector<coracle::stop_source> sources(static_cast<std::size_t>(count));
   std::vector<int> log, expected;
   for (int i = 0; i != count; ++i)

@@ -17,6 +17,7 @@
 
 #include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
+#include "../support/many.hpp"
 #include "../support/run_on_stack.hpp"
 #include "async_scope_children.hpp"
 
@@ -34,6 +35,7 @@ using coracle_test::detached;
 using coracle_test::fail_at_once;
 using coracle_test::join;
 using coracle_test::join_and_tell;
+using coracle_test::many;
 using coracle_test::wait_and_count;
 
 task<> spawn_next(async_scope& scope, int left, int& started) {
@@ -46,12 +48,12 @@ TEST_CASE(
   int started = 0, started_before_return = 0;
   const bool ran = coracle_test::run_on_stack(256 * 1024, [&] {
     async_scope scope;
-    scope.spawn(spawn_next(scope, 100'000, started));
+    scope.spawn(spawn_next(scope, many(100'000), started));
     started_before_return = started;
     sync_wait(join(scope));
   });
   CHECK(ran);
-  CHECK(started_before_return == 100'001);
+  CHECK(started_before_return == many(100'000) + 1);
 }
 
 TEST_CASE("async_scope: children nested too deep start on the executor of their spawner all the same") {
@@ -76,7 +78,7 @@ TEST_CASE("async_scope: children nested too deep start on the executor of their 
 }
 
 TEST_CASE("async_scope: a million children that wait at the same time, and as many that end at once") {
-  constexpr int width = coracle::testing::allocations_are_counted ? 1'000'000 : 100'000;  // slower under TSan
+  constexpr int width = many(1'000'000);
   async_manual_reset_event event;
   int count = 0, quick = 0;
   const bool ran = coracle_test::run_on_stack(256 * 1024, [&] {
@@ -110,7 +112,7 @@ TEST_CASE(
   bool ended = false, cancelled = false;
   const bool ran = coracle_test::run_on_stack(256 * 1024, [&] {
     const auto root = [&]() -> detached {
-      co_await nest_scopes(100'000, event);
+      co_await nest_scopes(many(100'000), event);
       ended = true;
     };
     root();

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "../support/many.hpp"
 #include "../support/run_on_stack.hpp"
 #include "../support/stress.hpp"
 
@@ -27,7 +28,7 @@ using coracle::task;
 using coracle_test::detached;
 
 constexpr std::size_t small_stack = 256 * 1024;
-constexpr int million = 1'000'000, many = 50'000;
+constexpr int million = coracle_test::many(1'000'000), many = 50'000;
 
 TEST_CASE("cppcoro: a million coroutines that wait for a mutex, and then unlock it, overflowed the stack") {
   int held = 0;

@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "../support/many.hpp"
 #include "../support/run_on_stack.hpp"
 #include "generator_walks.hpp"
 
@@ -196,11 +197,7 @@ generator<int> chain(int depth) {
   co_yield depth;
 }
 
-#if CORACLE_ADDRESS_SANITIZER()
-constexpr int deep = 100'000;
-#else
-constexpr int deep = 1'000'000;
-#endif
+constexpr int deep = coracle_test::many(1'000'000);
 
 TEST_CASE("generator: a million levels run on a small stack") {
   long long sum = 0;

@@ -49,7 +49,7 @@ struct simulated_files {
 /// Text whose every part differs from the others.
 std::string numbered(std::size_t size) {
   std::string text;
-  for (int i = 0; text.size() < size; ++i) text += std::to_string(i) + ' ';
+  for (int i = 0; text.size() < size; ++i) text.append(std::to_string(i)).append(100, ' ');
   text.resize(size);
   return text;
 }

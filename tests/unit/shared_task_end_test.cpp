@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "../support/detached.hpp"
+#include "../support/many.hpp"
 #include "../support/run_on_stack.hpp"
 #include "shared_task_bodies.hpp"
 
@@ -26,6 +27,7 @@ using coracle::task;
 using coracle::testing::lifetime_probe;
 using coracle::testing::lifetimes;
 using coracle_test::detached;
+using coracle_test::many;
 using coracle_test::shared_task_bodies::after;
 using coracle_test::shared_task_bodies::give;
 
@@ -142,10 +144,10 @@ TEST_CASE("shared_task: an awaiter that drops the last handle when it is woken e
 TEST_CASE("shared_task: a million that end at once are awaited in a loop on a small stack") {
   long sum = 0;
   auto add_up = [](long& into) -> task<> {
-    for (int i = 0; i != 1'000'000; ++i) into += co_await give(1);
+    for (int i = 0; i != many(1'000'000); ++i) into += co_await give(1);
   };
   CHECK(coracle_test::run_on_stack(256 * 1024, [&] { sync_wait(add_up(sum)); }));
-  CHECK(sum == 1'000'000);
+  CHECK(sum == many(1'000'000));
 }
 
 shared_task<int> chain(int depth) {
@@ -155,8 +157,8 @@ shared_task<int> chain(int depth) {
 }
 TEST_CASE("shared_task: a chain of a hundred thousand runs on a small stack") {
   int depth = 0;
-  CHECK(coracle_test::run_on_stack(256 * 1024, [&] { depth = sync_wait(chain(100'000)); }));
-  CHECK(depth == 100'000);
+  CHECK(coracle_test::run_on_stack(256 * 1024, [&] { depth = sync_wait(chain(many(100'000))); }));
+  CHECK(depth == many(100'000));
 }
 
 TEST_CASE("shared_task: waiting, waking and copying allocate nothing" *
@@ -256,7 +258,7 @@ shared_task<int> chain(lifetimes& log, int length) {
   return last;
 }
 TEST_CASE("shared_task: a chain of any length is destroyed on a bounded stack") {
-  constexpr int length = 100'000;
+  constexpr int length = many(100'000);
   lifetimes log;
   log.destroyed.reserve(2 * length);
   int result = 0, alive = 0, left = 0, left_unstarted = 0;

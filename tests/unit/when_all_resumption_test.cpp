@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "../support/many.hpp"
 #include "../support/run_on_stack.hpp"
 #include "child_tasks.hpp"
 
@@ -33,7 +34,7 @@ task<int> nest(int depth, async_manual_reset_event* bottom) {
 }
 
 TEST_CASE("when_all: 100,000 inside one another fit a small stack: ending at once, woken, or stopped") {
-  constexpr int depth = 100'000;
+  constexpr int depth = coracle_test::many(100'000);
   int sum = 0, woken = 0;
   bool cancelled = false;
   const bool ran = coracle_test::run_on_stack(256 * 1024, [&] {
@@ -45,7 +46,7 @@ TEST_CASE("when_all: 100,000 inside one another fit a small stack: ending at onc
     coracle::stop_source source;
     const auto stop = [&]() -> detached {
       try {
-        co_await coracle::with_stop(nest(depth / 10, &never), source.get_token());
+        co_await coracle::with_stop(nest(10'000, &never), source.get_token());
       } catch (const coracle::operation_cancelled&) {
         cancelled = true;
       }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "../support/many.hpp"
 #include "../support/run_on_stack.hpp"
 #include "async_scope_children.hpp"
 
@@ -263,7 +264,7 @@ task<int> nest(int depth, async_manual_reset_event& bottom) {
 }
 
 TEST_CASE("with_scope: 100,000 inside one another fit a small stack: woken, or stopped from the top") {
-  constexpr int depth = 100'000;
+  constexpr int depth = coracle_test::many(100'000);
   int reached = 0;
   bool cancelled = false;
   const bool ran = coracle_test::run_on_stack(256 * 1024, [&] {
@@ -274,7 +275,7 @@ TEST_CASE("with_scope: 100,000 inside one another fit a small stack: woken, or s
     coracle::stop_source source;
     const auto stop = [&]() -> detached {
       try {
-        co_await coracle::with_stop(nest(depth / 20, never), source.get_token());
+        co_await coracle::with_stop(nest(5'000, never), source.get_token());
       } catch (const operation_cancelled&) {
         cancelled = true;
       }

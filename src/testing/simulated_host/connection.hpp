@@ -77,6 +77,9 @@ class connection_end {
                  const std::shared_ptr<lane>& inward)
       : network_(std::move(its_network)), outward_(std::move(outward)), inward_(inward) {}
 
+  /// What one side has sent and the other has not read is at most so many bytes.
+  static constexpr std::size_t most_unread = std::size_t{64} << 10;
+
   void belongs_to(connection_owner* owner) noexcept { owner_ = owner; }
 
   // Operations of the program. Results are those of the system calls, or not_ready.
@@ -101,7 +104,6 @@ class connection_end {
   [[nodiscard]] bool has_no_room() const noexcept { return !broken_ && unread_by_peer_ == most_unread; }
 
  private:
-  static constexpr std::size_t most_unread = std::size_t{64} << 10;
   void tell();
 
   std::shared_ptr<network> network_;

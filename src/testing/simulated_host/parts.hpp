@@ -9,11 +9,11 @@
 #include "../../io/system_call.hpp"
 
 namespace coracle::detail::simulated {
-/// What the parts of a request have been given to write, put together.
-inline std::string gathered(const io_request& request) {
+/// What the parts of a request have been given to write, put together: the first `most` bytes.
+inline std::string gathered(const io_request& request, std::size_t most = std::string::npos) {
   std::string all;
   for (const iovec& each : parts_of(request))
-    all.append(static_cast<const char*>(each.iov_base), each.iov_len);
+    all.append(static_cast<const char*>(each.iov_base), std::min(each.iov_len, most - all.size()));
   return all;
 }
 /// Stores `bytes` in the parts of a request, as many as there is room for. Returns their number.

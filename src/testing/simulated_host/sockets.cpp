@@ -85,7 +85,7 @@ std::int64_t stream_socket::try_now(io_request& request) {
 std::int64_t stream_socket::transfer_parts(const io_request& request) {
   if (request.size > most_parts) return -EMSGSIZE;
   if (request.opcode == io_opcode::send_parts) {
-    const std::string all = gathered(request);
+    const std::string all = gathered(request, connection_end::most_unread);
     return state_ == state::connected ? end_->send(all.data(), all.size()) : -EPIPE;
   }
   if (state_ != state::connected) return -ENOTCONN;

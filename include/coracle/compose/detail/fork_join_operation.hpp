@@ -69,7 +69,7 @@ class [[nodiscard("fork_join does nothing until it is awaited")]] fork_join_oper
     if (!none_failed()) [[unlikely]]
       throw_failure();
     using results = std::tuple<element_t<kept_result_t<task<Ts>>>...>;
-    return std::apply([](auto&... each) { return results{element_of(as_sibling(each))...}; }, children_);
+    return apply_to_each([](auto&... each) { return results{element_of(as_sibling(each))...}; }, children_);
   }
 
  private:
@@ -233,7 +233,7 @@ class [[nodiscard("fork_join does nothing until it is awaited")]] fork_join_oper
   }
   template <class F>
   void for_each(F f) {
-    std::apply([&f](auto&... each) { (f(each), ...); }, children_);
+    apply_to_each([&f](auto&... each) { (f(each), ...); }, children_);
   }
   /// Calls `f` with how each child ended that has no value.
   template <class F>

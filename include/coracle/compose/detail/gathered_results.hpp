@@ -34,6 +34,16 @@ concept awaitable_range = requires(std::remove_cvref_t<Range>& range) {
                std::copy_constructible<std::remove_cvref_t<decltype(*std::begin(range))>>;
 };
 
+template <class F, class Tuple, std::size_t... At>
+decltype(auto) apply_to_each(F& f, Tuple& elements, std::index_sequence<At...>) {
+  return f(std::get<At>(elements)...);
+}
+/// As std::apply(), which takes far longer to compile: it finds out whether the call may throw.
+template <class F, class... T>
+decltype(auto) apply_to_each(F f, std::tuple<T...>& elements) {
+  return apply_to_each(f, elements, std::index_sequence_for<T...>());
+}
+
 /// A vector of `T` that uses the allocator of `Range` if that is a vector.
 template <class Range, class T>
 struct vector_beside {

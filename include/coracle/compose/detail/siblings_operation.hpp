@@ -235,7 +235,7 @@ class siblings_operation : public siblings {
       return vector_beside<Children, result>::make(children_, each_result(f, children_.begin()),
                                                    each_result(f, children_.end()));
     } else {
-      return std::apply(
+      return apply_to_each(
           [&f](auto&... each) {
             return std::tuple<decltype(f(as_sibling(each)))...>{f(as_sibling(each))...};
           },
@@ -276,7 +276,7 @@ class siblings_operation : public siblings {
     if constexpr (is_range) {
       for (auto& one : children_) f(as_sibling(one));
     } else {
-      std::apply([&f](auto&... each) { (f(as_sibling(each)), ...); }, children_);
+      apply_to_each([&f](auto&... each) { (f(as_sibling(each)), ...); }, children_);
     }
   }
   template <std::size_t At>
