@@ -31,8 +31,7 @@ template <class Sink>
 class buffered_writer {
   static_assert(detail::is_byte_sink<Sink>,
                 "a buffered_writer needs a byte_sink, such as a socket: an object whose write_some(span, "
-                "stop_token) is "
-                "an awaitable of a std::size_t. A file is written at offsets");
+                "stop_token) is an awaitable of a std::size_t. A file is written at offsets");
 
  public:
   static constexpr std::size_t default_size = 16 * 1024;
