@@ -52,6 +52,7 @@ inline task<socket> connect(io_service& service, std::string host, std::uint16_t
   return detail::connect_body(service, std::move(host), std::to_string(port));
 }
 template <std::convertible_to<std::string_view> Host>
+CORACLE_CORO_WRAPPER()
 task<socket> connect(io_service&, const Host&) {
   static_assert(
       !sizeof(Host*),
