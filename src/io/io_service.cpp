@@ -54,9 +54,12 @@ void io_service::timed_schedule_operation::start(std::coroutine_handle<> self, c
   wake();
 }
 
-void io_service::timed_schedule_operation::await_resume() {
+stop_reason io_service::timed_schedule_operation::await_cancelled() noexcept {
   end_wait();
-  if (progress == timer::state::removed) detail::throw_cancelled(reason());
+  return progress == timer::state::removed ? reason() : stop_reason::none;
+}
+void io_service::timed_schedule_operation::await_resume() {
+  if (const stop_reason why = await_cancelled(); why != stop_reason::none) detail::throw_cancelled(why);
 }
 
 void io_service::timed_schedule_operation::due(detail::timer& self) noexcept {

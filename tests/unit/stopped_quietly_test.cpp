@@ -27,6 +27,8 @@
 #include <coracle/testing/lifetime_probe.hpp>
 #include <coracle/testing/manual_scheduler.hpp>
 #include <coracle/testing/poll.hpp>
+#include <coracle/time/retry.hpp>
+#include <coracle/time/timeout.hpp>
 #include <utility>
 #include <vector>
 
@@ -159,6 +161,7 @@ TEST_CASE("stopped quietly: a timer of an io_service" * doctest::skip(!counts_th
   using namespace std::chrono_literals;
   io_service io;
   CHECK(throws_of_loser_on(io, [&] { return io.schedule_after(1h); }) == 0);
+  CHECK(throws_of_loser_on(io, [&] { return coracle::timeout(io.schedule_after(1h), 2h); }) == 0);
   // On its own executor: delivered there.
   const auto never_before = [&](auto work) -> task<> {
     stop_source source;
@@ -168,6 +171,29 @@ TEST_CASE("stopped quietly: a timer of an io_service" * doctest::skip(!counts_th
   const auto waits = [&]() -> task<> { co_await io.schedule_after(1h); };
   CHECK(throws_of([&] { sync_wait(never_before(waits())); }) == 0);
   CHECK(throws_of([&] { io.run(never_before(waits())); }) == 0);
+}
+
+TEST_CASE("stopped quietly: an attempt of retry(), and the delay after one" * doctest::skip(!counts_throws)) {
+  using namespace std::chrono_literals;
+  io_service io;
+  async_manual_reset_event never;
+  const auto waits = [&]() -> task<int> {
+    co_await never;
+    co_return 1;
+  };
+  const auto later = [&] { return io.schedule_after(1h); };
+  const auto fails = []() -> task<> {
+    throw 1;
+    co_return;
+  };
+  CHECK(throws_of_loser_on(io, [&] { return coracle::retry({}, waits); }) == 0);
+  CHECK(throws_of_loser_on(io, [&] { return coracle::retry({}, later); }) == 0);
+  const auto stops_delay = [&]() -> task<> {
+    const coracle::retry_policy patient{.first_delay = 1h, .max_delay = 1h};
+    const auto first = co_await when_any(coracle::retry(patient, fails), give());
+    CHECK(first.index() == 1);
+  };
+  CHECK(throws_of([&] { io.run(stops_delay()); }) == 1);  // the attempt's
 }
 
 TEST_CASE("stopped quietly: what waits for a socket or a pipe" * doctest::skip(!counts_throws)) {

@@ -36,14 +36,13 @@ class ended_work : shared_frame {
 
  protected:
   [[nodiscard]] void* suspended() const noexcept { return suspended_.address(); }
-  /// Called when the await is over.
+  /// Called once, when the await is over. Returns true if there is a result.
+  bool finish() noexcept { return work_.finish(); }
+  [[nodiscard]] child<Awaitable>& work() noexcept { return work_; }
   child<Awaitable>& finished() noexcept {
     static_cast<void>(finish());
     return work_;
   }
-  // The same in two steps. Called when the await is over; returns true if there is a result.
-  bool finish() noexcept { return work_.finish(); }
-  kept_result_t<Awaitable> result() { return work_.result(); }
 
  private:
   CORACLE_TRANSFER_ABI() static void over(basic_callback_frame<shared_promise>* self) {

@@ -42,9 +42,10 @@ concept call_of_child =
 ///               started then.
 /// Threads       spawn() from any thread, until join() is awaited; after that only from a child. join() once,
 ///               not from a child. Children may end on any threads.
-/// Cost          one stop source, once a child waits; one frame for each child, besides the child's own; two
-///               atomic operations; constant stack. A scope that is destroyed while children run names them
-///               and ends the program, in every build.
+/// Cost          one stop source, allocated once a child waits, or with the scope if its policy stops no
+///               children; one frame for each child, besides the child's own; two atomic operations;
+///               constant stack. A scope that is destroyed while children run names them and ends the
+///               program, in every build.
 class async_scope {
   template <class T>
   static constexpr bool is_child =

@@ -206,6 +206,8 @@ class [[nodiscard("a timer does nothing until it is awaited")]] io_service::time
   void await_suspend(std::coroutine_handle<Promise> self) noexcept {
     start(self, detail::environment_of(self), detail::end_of_parent<Promise>());
   }
+  /// As that of io_operation.
+  [[nodiscard]] stop_reason await_cancelled() noexcept;
   void await_resume();
 
  private:

@@ -59,17 +59,16 @@ struct any_error {
 template <class Attempt>
 using attempt_result_t = kept_result_t<std::invoke_result_t<Attempt&>>;
 
-/// Returns true if the attempt has a result, which is then to be taken: an exception of its move constructor
-/// is not a failure of the attempt.
+/// Awaits an attempt and keeps its end. What the result throws while it is moved out is thus not taken for a
+/// failure of the attempt.
 template <class Awaitable>
-class attempt_operation : public ended_work<attempt_operation<Awaitable>, Awaitable> {
-  using base = ended_work<attempt_operation<Awaitable>, Awaitable>;
-
+class attempt_operation : public passing_operation<Awaitable> {
  public:
-  using base::base;
-  awaiting_frame above(stop_reason) const noexcept { return {this->suspended(), awaiting_frame::kind::task}; }
-  bool await_resume() noexcept { return base::finish(); }
-  using base::result;
+  using passing_operation<Awaitable>::passing_operation;
+  /// Returns true if there is a result(), false if there is a failure().
+  bool await_resume() noexcept { return this->finish(); }
+  kept_result_t<Awaitable> result() { return this->work().result(); }
+  [[nodiscard]] outcome<void> failure() noexcept { return this->work().failure(); }
 };
 
 template <class Attempt, class RetryIf>
@@ -83,21 +82,25 @@ task<attempt_result_t<Attempt>> run_retry(retry_policy policy, Attempt attempt, 
   backoff delays{policy};
   for (unsigned attempts = 1;; ++attempts) {
     co_await this_task::throw_if_stopped();
-    retry_policy::duration delay;
     bool succeeded = false;
+    std::exception_ptr error;
     CORACLE_TRY() {
       attempt_operation<std::invoke_result_t<Attempt&>> running(attempt());
       succeeded = co_await running;
-      co_return running.result();
+      if (succeeded) co_return running.result();
+      const outcome<void> failure = running.failure();
+      if (failure.is_cancelled()) co_await ends_as_stopped(failure.reason());
+      error = failure.error();
     }
     CORACLE_CATCH(const operation_cancelled&, ignored) { CORACLE_RETHROW(); }
-    CORACLE_CATCH_ALL() {
-      if (succeeded || attempts == policy.max_attempts || !retry_if(std::current_exception())) {
-        CORACLE_RETHROW();
-      }
-      delay = delays.next();
-      if (later_by(steady_now(), delay) > latest) CORACLE_RETHROW();
+    CORACLE_CATCH_ALL() {  // by attempt() itself, or by moving the result out
+      if (succeeded) CORACLE_RETHROW();
+      error = std::current_exception();
     }
+    if (attempts == policy.max_attempts || !retry_if(error)) std::rethrow_exception(error);
+    const retry_policy::duration delay = delays.next();
+    if (later_by(steady_now(), delay) > latest) std::rethrow_exception(error);
+    error = nullptr;
     co_await sleep_for(delay);
   }
 }
