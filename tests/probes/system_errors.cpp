@@ -203,17 +203,19 @@ void moves_a_byte_at_a_time(folder& where) {
     for (const company with : {company::alone, company::beside_another}) {
       for (const transfer& each : transfers) {
         const int failures_before = coracle_test::failures;
-        where.reset();
-        io_service io;
-        const place p{io, where.path()};
-        io.run(fs::write_file(io, p.files / "text", text));
         const std::ptrdiff_t open_before = open_descriptors();
-        faults::limited = 0;
-        faults::most_bytes = 1;
-        const std::error_code end = end_of(p, [&] { return each.make(p, text); }, with);
-        faults::most_bytes = faults::no_limit;
-        expect(!end, "transfers of one byte are enough");
-        expect(faults::limited >= text.size() - 8, "transfers move one byte");
+        {
+          where.reset();
+          io_service io;
+          const place p{io, where.path()};
+          io.run(fs::write_file(io, p.files / "text", text));
+          faults::limited = 0;
+          faults::most_bytes = 1;
+          const std::error_code end = end_of(p, [&] { return each.make(p, text); }, with);
+          faults::most_bytes = faults::no_limit;
+          expect(!end, "transfers of one byte are enough");
+          expect(faults::limited >= text.size() - 8, "transfers move one byte");
+        }
         expect(open_descriptors() == open_before, "a transfer leaves no descriptor open");
         if (coracle_test::failures != failures_before) std::printf("%s, %s\n", each.name, engine);
       }
