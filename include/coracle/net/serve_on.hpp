@@ -1,6 +1,7 @@
 // coracle/net/serve_on.hpp -- a server whose connections are spread over several threads.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <concepts>
 #include <coracle/io/io_service_group.hpp>
 #include <coracle/net/serve.hpp>
 #include <utility>
@@ -48,9 +49,13 @@ template <detail::connection_handler<socket> Handler>
   };
   co_await serve(spread, handle_there, limits, std::move(on_error));
 }
-template <class Handler>
-auto serve_on(io_service_group&, socket&, Handler, serve_limits = {}, scope_policy::handler = nullptr) {
-  static_assert(!sizeof(Handler*),
+template <class Listener, class Handler>
+auto serve_on(io_service_group&, Listener&, Handler, serve_limits = {}, scope_policy::handler = nullptr) {
+  constexpr bool is_tcp = std::same_as<Listener, socket>;
+  static_assert(is_tcp,
+                "serve_on() needs a TCP socket as its listener, as only accept_on() of a net::socket puts a "
+                "connection on another io_service: for a unix_socket, write serve(listener, handler)");
+  static_assert(!is_tcp,
                 "serve_on() needs a function that takes a connection by value and returns a task: "
                 "[](socket client) -> coracle::task<> { ... }");
   return coracle::detail::any_awaiter{};
