@@ -34,8 +34,9 @@ class spreading_listener {
 ///               ones, that is not balanced.
 /// Resumes on    serve_on() itself: where it was awaited, which may be one of `workers` or another
 ///               io_service.
-/// Threads       `handler` and `on_error` are called on the threads of `workers`, concurrently. The listener
-///               and `workers` must outlive serve_on().
+/// Threads       `handler` and `on_error` are called on the threads of `workers`, concurrently; `on_error`
+///               also where serve_on() was awaited, for a connection that was not accepted. The listener and
+///               `workers` must outlive serve_on().
 /// Cost          as serve(), and for each connection another frame, and a post to its thread.
 /// The other fields are those of serve().
 template <detail::connection_handler<socket> Handler>
