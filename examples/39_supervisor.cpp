@@ -30,9 +30,12 @@ void say(const char* line) {
   std::fflush(stdout);
 }
 
-/// What the worker process runs: fails twice; then works until it is stopped.
+/// What the worker process runs: fails twice, and leaves a process running; then works until it is stopped.
 int work() {
-  if (std::atoi(std::getenv("ATTEMPT")) < 3) return 1;
+  if (std::atoi(std::getenv("ATTEMPT")) < 3) {
+    const int started = std::system("sleep 1000 &");  // it has our output, too
+    return started == 0 ? 1 : 2;
+  }
   coracle::io_service io;
   coracle::signal_set signals{io, {SIGTERM}};
   say("is ready");
@@ -54,10 +57,10 @@ task<> show(coracle::stream_descriptor& from, coracle::async_manual_reset_event&
 
 /// Waits until it has ended. Stopped, ends it: in peace, if it does so within five seconds.
 task<coracle::exit_status> attend(coracle::process& worker) {
-  const std::optional<coracle::exit_status> ended = co_await coracle::as_optional(worker.wait());
-  if (ended) co_return *ended;
-  const coracle::exit_status terminated = co_await coracle::shielded(worker.terminate(5s));
-  co_return terminated;
+  std::optional<coracle::exit_status> ended = co_await coracle::as_optional(worker.wait());
+  if (!ended) ended = co_await coracle::shielded(worker.terminate(5s));
+  worker.signal_group(SIGKILL);  // what it has left running: show() would wait for the end of its output
+  co_return *ended;
 }
 
 task<> supervise(coracle::io_service& io, coracle::async_manual_reset_event& ready) {

@@ -7,18 +7,16 @@
 #include <system_error>
 
 namespace coracle::net {
-namespace {
-task<socket> connect_to(io_service& service, ip_endpoint address) {
-  socket connection = address.is_ipv4() ? socket::create_tcpv4(service) : socket::create_tcpv6(service);
-  co_await connection.connect(address);
+coracle::detail::library_task<socket> detail::connect_body(io_service& service, ip_endpoint remote) {
+  socket connection = remote.is_ipv4() ? socket::create_tcpv4(service) : socket::create_tcpv6(service);
+  co_await connection.connect(remote);
   co_return connection;
 }
-}  // namespace
 
 coracle::detail::library_task<socket> detail::connect_body(io_service& service,
                                                            std::vector<ip_endpoint> addresses) {
   CORACLE_REQUIRE(!addresses.empty(), "connect() of an empty list of addresses: pass at least one");
-  const auto attempt = [&](unsigned number) { return connect_to(service, addresses[number]); };
+  const auto attempt = [&](unsigned number) { return connect(service, addresses[number]); };
   socket first = co_await hedge(next_attempt_after, attempt, static_cast<unsigned>(addresses.size()));
   co_return first;
 }

@@ -86,6 +86,26 @@ TEST_CASE("connect: by name, to the address on which somebody listens") {
   CHECK(std::get<0>(by_number).remote_endpoint() == listener.local_endpoint());
 }
 
+TEST_CASE("connect: to one address, of either family") {
+  coracle::io_service io;
+  auto listener4 = tcp_socket::create_tcpv4(io), listener6 = tcp_socket::create_tcpv6(io);
+  const coracle::net::ipv4_endpoint free4{coracle::net::ipv4_address::loopback(), 0};
+  const coracle::net::ipv6_endpoint free6{coracle::net::ipv6_address::loopback(), 0};
+  listener4.bind(free4);
+  listener6.bind(free6);
+  for (tcp_socket* const listener : {&listener4, &listener6}) {
+    listener->listen();
+    const ip_endpoint there = listener->local_endpoint();
+    const auto both = io.run(coracle::when_all(connect(io, there), listener->accept()));
+    CHECK(std::get<0>(both).remote_endpoint() == there);
+    CHECK(std::get<1>(both).remote_endpoint() == std::get<0>(both).local_endpoint());
+    listener->close();
+    CHECK_THROWS_AS(io.run(connect(io, there)), std::system_error);  // the error itself, in no group
+  }
+  const coracle::net::ipv4_endpoint nobody{coracle::net::ipv4_address::loopback(), 1};
+  CHECK_THROWS_AS(io.run(connect(io, nobody)), std::system_error);
+}
+
 /// A client on a simulated network, where the given number of addresses lead to a server.
 struct world {
   coracle::testing::simulation sim{1};

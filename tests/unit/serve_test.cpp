@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <coracle/base/exchange.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
+#include <coracle/core/frame_memory.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/io/io_service.hpp>
@@ -19,6 +21,7 @@
 #include <exception>
 #include <limits>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -316,6 +319,84 @@ TEST_CASE("serve: without memory it joins its connections all the same" *
     }
   });
   CHECK(failed >= 15);
+}
+
+/// A listener after whose first connection the k-th allocation fails, up to the next accept().
+struct memory_runs_out {
+  socket& listener;
+  int k;
+  bool is_over = false;
+  std::optional<coracle::testing::failing_allocation> failing{};
+
+  task<socket> accept(coracle::stop_token token) {
+    failing.reset();
+    socket client = co_await listener.accept(std::move(token));
+    if (!coracle::detail::exchange(is_over, true)) {
+      coracle::trim_frame_memory();
+      failing.emplace(k);
+    }
+    co_return client;
+  }
+};
+
+TEST_CASE("serve: a connection for which there is no memory is closed and told, and the others are served" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  int closed = 0;
+  for (int k = 1; k <= 5; ++k) {
+    world its;
+    memory_runs_out listener{its.listener, k};
+    slow_answers answers;
+    const auto handler = [&](socket client) { return answers(std::move(client)); };
+    int told = 0;
+    const auto note = [&](const std::exception_ptr& error) {
+      CHECK_THROWS_AS(std::rethrow_exception(error), std::bad_alloc);
+      ++told;
+    };
+    char first = '-', second = '-';
+    const auto ask_two = [&]() -> task<> {
+      first = co_await its.ask('a');
+      second = co_await its.ask('b');
+    };
+    const auto serve_here = [&]() -> task<> {
+      co_await its.server.io().schedule();
+      co_await serve(listener, handler, serve_limits{}, note);
+    };
+    its.sim.run(coracle::when_any(ask_two(), serve_here()));
+    CHECK(second == 'b');
+    CHECK(first == (told == 0 ? 'a' : '\0'));
+    closed += told;
+  }
+  CHECK(closed >= 3);  // the two frames of the child, and that of the handler
+}
+
+/// Has no memory for its first connections.
+struct without_memory {
+  socket& listener;
+  int times;
+
+  task<socket> accept(coracle::stop_token token) {
+    if (times-- > 0) throw std::bad_alloc();
+    socket client = co_await listener.accept(std::move(token));
+    co_return client;
+  }
+};
+
+TEST_CASE("serve: accepts again 10 ms after there was no memory for it") {
+  world its;
+  without_memory listener{its.listener, 3};
+  slow_answers answers{.time = 1ms};
+  const auto handler = [&](socket client) { return answers(std::move(client)); };
+  int told = 0;
+  const auto note = [&](const std::exception_ptr&) { ++told; };
+  const auto begun = its.now();
+  const auto serve_here = [&]() -> task<> {
+    co_await its.server.io().schedule();
+    co_await serve(listener, handler, serve_limits{}, note);
+  };
+  const auto first = its.sim.run(coracle::when_any(its.ask('a'), serve_here()));
+  CHECK(std::get<0>(first) == 'a');
+  CHECK(told == 3);
+  CHECK(its.now() - begun >= 30ms);
 }
 
 TEST_CASE("serve: a limit of no connections ends the program and says so; one without end is none") {

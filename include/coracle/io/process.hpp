@@ -37,10 +37,13 @@ class [[nodiscard("this waits only when it is awaited")]] process_wait_operation
 /// Prefer run_command() to run a program to its end and collect its output.
 ///
 /// Lifetime      a child does not outlive this object: if it is still running, the destructor kills it
-///               (SIGKILL), together with its process group if it was given one of its own, and waits until
-///               the kernel has ended it. A stopped or timed out `co_await child.wait()` therefore leaves it
-///               running until this object is destroyed: `co_await timeout(child.wait(), 5s)`. Use
-///               terminate() first for an orderly end.
+///               (SIGKILL), and waits until the kernel has ended it. If it was given a process group of its
+///               own, the destructor also kills what runs in that group, even after the child's own end. A
+///               stopped or timed out `co_await child.wait()` therefore leaves it running until this object
+///               is destroyed: `co_await timeout(child.wait(), 5s)`. Use terminate() first for an orderly
+///               end.
+/// Output        the output ends when no process has it open any more: also those that the child has started
+///               and left running. signal_group(SIGKILL) after wait() ends those.
 /// Process id    not reused for another process while this object exists, even after the child's end; signals
 ///               reach only this child.
 /// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the

@@ -36,6 +36,9 @@ struct refusals {
   std::function<void(std::exception_ptr)> told;
 };
 
+/// The first delay after a shortage of descriptors or memory.
+inline constexpr std::chrono::milliseconds after_shortage{10};
+
 coracle::detail::library_task<> pause_body(std::chrono::milliseconds duration, stop_token token);
 /// Sleeps. A token that can be stopped replaces the inherited one.
 CORACLE_CORO_WRAPPER()
@@ -59,9 +62,8 @@ namespace detail {
 /// is refused; if there is not even a spare one to do so with, it tries again every 20 ms.
 template <connection_listener Listener>
 task<accepted_from<Listener>> accept_one(Listener& listener, stop_token token, refusals* refused) {
-  constexpr std::chrono::milliseconds first{10};
   const std::chrono::milliseconds longest{refused ? 20 : 1000};
-  for (std::chrono::milliseconds delay = first;;) {
+  for (std::chrono::milliseconds delay = after_shortage;;) {
     after_failed_accept next{};
     CORACLE_TRY() {
       accepted_from<Listener> accepted = co_await listener.accept(token);
@@ -69,7 +71,7 @@ task<accepted_from<Listener>> accept_one(Listener& listener, stop_token token, r
       accepted.close();
       refused->renew_spare();
       refused->tell();
-      delay = first;
+      delay = after_shortage;
       continue;
     }
     CORACLE_CATCH(const std::system_error&, failure) {
@@ -77,7 +79,7 @@ task<accepted_from<Listener>> accept_one(Listener& listener, stop_token token, r
       if (next == detail::after_failed_accept::give_up) CORACLE_RETHROW();
     }
     if (next == detail::after_failed_accept::accept_next) continue;
-    if (refused && refused->spare.is_open() && delay != first) {
+    if (refused && refused->spare.is_open() && delay != after_shortage) {
       refused->spare.close();
       continue;
     }

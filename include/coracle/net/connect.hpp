@@ -21,11 +21,25 @@ namespace coracle::net {
 inline constexpr std::chrono::milliseconds next_attempt_after{250};
 
 namespace detail {
+coracle::detail::library_task<socket> connect_body(io_service& service, ip_endpoint remote);
 coracle::detail::library_task<socket> connect_body(io_service& service, std::vector<ip_endpoint> addresses);
 coracle::detail::library_task<socket> connect_body(io_service& service, std::string host, std::string port);
 coracle::detail::library_task<unix_socket> connect_body(io_service& service, unix_address remote);
 }  // namespace detail
 
+/// Awaitable of a TCP connection to `remote`, a socket of `service`.
+///
+///     socket connection = co_await connect(io, ipv4_endpoint{ipv4_address::loopback(), 80});
+///
+/// Resumes on    the executor on which it was awaited.
+/// Cancellation  ends the attempt.
+/// Exceptions    those of socket::connect(), and std::system_error if no descriptor is free.
+/// Cost          a frame and a socket.
+template <std::convertible_to<ip_endpoint> Endpoint>
+CORACLE_CORO_WRAPPER()
+task<socket> connect(io_service& service, const Endpoint& remote) {
+  return detail::connect_body(service, ip_endpoint{remote});
+}
 /// Awaitable of a TCP connection to the first of `addresses` that answers, a socket of `service`. The
 /// addresses are tried in order: the next one after 250 ms, concurrently with the earlier attempts, or
 /// immediately if those have failed. The losing attempts are cancelled. Requires: `addresses` is not empty.

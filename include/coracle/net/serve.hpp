@@ -12,6 +12,7 @@
 #include <coracle/sync/async_semaphore.hpp>
 #include <cstddef>
 #include <exception>
+#include <new>
 #include <utility>
 
 namespace coracle::net {
@@ -49,8 +50,13 @@ task<> accept_all(Listener& listener, Handler& handler, async_scope& clients, as
                   refusals refused) {
   for (;;) {
     async_semaphore_permit permit = co_await permits.scoped_acquire();
-    accepted_from<Listener> client = co_await accept_one(listener, {}, &refused);
-    clients.spawn(handle_connection(handler, std::move(client), std::move(permit)));
+    CORACLE_TRY() {
+      accepted_from<Listener> client = co_await accept_one(listener, {}, &refused);
+      clients.spawn(handle_connection(handler, std::move(client), std::move(permit)));
+      continue;
+    }
+    CORACLE_CATCH(const std::bad_alloc&, error) { refused.told(std::current_exception()); }
+    co_await pause(after_shortage, {});  // if there is no memory even for this, serve() ends
   }
 }
 }  // namespace detail

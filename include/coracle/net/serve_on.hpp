@@ -1,6 +1,7 @@
 // coracle/net/serve_on.hpp -- a server whose connections are spread over several threads.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <concepts>
 #include <coracle/io/io_service_group.hpp>
 #include <coracle/net/serve.hpp>
 #include <utility>
@@ -33,8 +34,9 @@ class spreading_listener {
 ///               ones, that is not balanced.
 /// Resumes on    serve_on() itself: where it was awaited, which may be one of `workers` or another
 ///               io_service.
-/// Threads       `handler` and `on_error` are called on the threads of `workers`, concurrently. The listener
-///               and `workers` must outlive serve_on().
+/// Threads       `handler` and `on_error` are called on the threads of `workers`, concurrently; `on_error`
+///               also where serve_on() was awaited, for a connection that was not accepted. The listener and
+///               `workers` must outlive serve_on().
 /// Cost          as serve(), and for each connection another frame, and a post to its thread.
 /// The other fields are those of serve().
 template <detail::connection_handler<socket> Handler>
@@ -48,9 +50,13 @@ template <detail::connection_handler<socket> Handler>
   };
   co_await serve(spread, handle_there, limits, std::move(on_error));
 }
-template <class Handler>
-auto serve_on(io_service_group&, socket&, Handler, serve_limits = {}, scope_policy::handler = nullptr) {
-  static_assert(!sizeof(Handler*),
+template <class Listener, class Handler>
+auto serve_on(io_service_group&, Listener&, Handler, serve_limits = {}, scope_policy::handler = nullptr) {
+  constexpr bool is_tcp = std::same_as<Listener, socket>;
+  static_assert(is_tcp,
+                "serve_on() needs a TCP socket as its listener, as only accept_on() of a net::socket puts a "
+                "connection on another io_service: for a unix_socket, write serve(listener, handler)");
+  static_assert(!is_tcp,
                 "serve_on() needs a function that takes a connection by value and returns a task: "
                 "[](socket client) -> coracle::task<> { ... }");
   return coracle::detail::any_awaiter{};
