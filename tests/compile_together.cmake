@@ -1,7 +1,7 @@
-# coracle_compile_together(RESULT COUNT FILE... [PREFIX prefix]): sets the result to files each of which includes COUNT of
-# those given, every one in a namespace of its own, prefix and name, so that what they have in common is compiled once. It takes a quarter less time with
-# -O2, and two fifths less with -O0. What has to stand outside of a namespace, or has flags of its own, stays a file of its
-# own.
+# coracle_compile_together(RESULT COUNT FILE... [PREFIX prefix]): sets the result to files each of which includes
+# COUNT of those given, every one in a namespace of its own, prefix and name, so that what they have in common is
+# compiled once. It takes a quarter less time with -O2, and two fifths less with -O0. What has to stand outside of a
+# namespace, or has flags of its own, stays a file of its own.
 function(coracle_compile_together result count)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "PREFIX" "")
   set(alone "^#define |^namespace (std|coracle)|^template <>$|^extern |operator new\\(|struct std::|COUNT_ALLOCATIONS|IMPLEMENT_WITH_MAIN")
