@@ -23,8 +23,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 COMPILE = ["g++-12", "-std=c++20", f"-I{ROOT / 'include'}", f"-I{ROOT / 'compat'}", "-Wall", "-Wextra", "-Werror", "-pthread",
            "-Wno-subobject-linkage"]  # g++ takes code after a #line for a header's
+EVERYTHING = "#include <coracle/coracle.hpp>"
 TIMEOUT_SECONDS = 60
 LONGEST_LINE = 110  # .clang-format, too
+MAIN = re.compile(r"^(int main\(\) \{(?:.*|\n(?:.*\n)*?))\}$", re.MULTILINE)
+MAIN_RETURNS = r"\1 return 0; }"  # as only a program's own main() does without it
 WIDE = r"build/|examples/23_model_check\.cpp|tour/html_(style|script)\.hpp"  # what a program prints, or a browser reads
 
 
@@ -72,10 +75,10 @@ def stated_output(source):
     return "".join(line[2:].removeprefix("   ").rstrip() + "\n" for line in block)
 
 
-def run_and_compare(program, source):
+def run_and_compare(command, source):
     """Runs the program and returns what is wrong; empty if nothing."""
     try:
-        result = subprocess.run([program], text=True, capture_output=True, timeout=TIMEOUT_SECONDS)
+        result = subprocess.run(command, text=True, capture_output=True, timeout=TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
         return f"still runs after {TIMEOUT_SECONDS} s"
     if result.returncode != 0:
@@ -99,7 +102,7 @@ def around(snippet):
 
 def program_text(snippet):
     before, after = around(snippet)
-    include = "#include <coracle/coracle.hpp>\n" if before else ""
+    include = f"{EVERYTHING}\n" if before else ""
     return f'{include}{before}#line {snippet.line} "{snippet.name()}"\n{snippet.code}{after}'
 
 
@@ -110,7 +113,7 @@ def includes(text):
 def precompile_everything(folder):
     """<coracle/coracle.hpp>, parsed once, as flags for the programs that include it."""
     header = Path(folder, "everything.hpp")
-    header.write_text("#include <coracle/coracle.hpp>\n")
+    header.write_text(f"{EVERYTHING}\n")
     subprocess.run([*COMPILE, "-x", "c++-header", header, "-o", f"{header}.gch"], check=True)
     return ["-include", header]
 
@@ -122,7 +125,7 @@ def check_snippet(snippet, folder, library, everything):
     source, program = stem.with_suffix(".cpp"), stem.with_suffix(".exe")
     text = program_text(snippet)
     source.write_text(text)
-    compile_it = [*COMPILE, *(everything if "#include <coracle/coracle.hpp>" in text else [])]
+    compile_it = [*COMPILE, *(everything if EVERYTHING in text else [])]
     runs = re.search(r"\bint main\(", snippet.code)
     if runs:
         command = [*compile_it, source, *library, "-o", program]
@@ -133,7 +136,7 @@ def check_snippet(snippet, folder, library, everything):
     result = subprocess.run(command, text=True, capture_output=True)
     if result.returncode != 0:
         return "does not compile\n" + "\n".join(result.stderr.splitlines()[:15])
-    return run_and_compare(program, snippet.code) if runs else ""
+    return run_and_compare([program], snippet.code) if runs else ""
 
 
 def compile_together(alike, everything):
@@ -157,12 +160,52 @@ def known_to_compile(found, everything, pool):
     return [snippet for group, compiles in zip(alike, compiled) if compiles for snippet in group]
 
 
+def included_by_everything():
+    """The standard headers that a program has which includes <coracle/coracle.hpp>, whether it names them or not."""
+    listed = subprocess.run([*COMPILE, "-M", "-x", "c++", "-"], input=EVERYTHING, text=True, capture_output=True).stdout
+    return {f"#include <{name}>" for name in re.findall(r"/c\+\+/\d+/(\w+)\b", listed)}
+
+
+def programs_alike(found):
+    """Programs in groups that have the same headers, up to eight in each."""
+    everything, groups = included_by_everything(), {}
+    for snippet in found:
+        if MAIN.search(snippet.code):
+            has = set(includes(snippet.code))
+            groups.setdefault(frozenset(has - everything if EVERYTHING in has else has), []).append(snippet)
+    several = [group for group in groups.values() if len(group) > 1]
+    return [group[first:first + 8] for group in several for first in range(0, len(group), 8)]
+
+
+def link_together(alike, program, library, everything):
+    """Makes one program of these, each in a namespace, which runs the one whose number it is given: half of their compilation
+    is what all of them have. Returns the command of each; none if they do not compile so."""
+    bodies = [f"namespace program_{i} {{\n{re.sub('#include .*', '', MAIN.sub(MAIN_RETURNS, program_text(each)))}}}\n"
+              for i, each in enumerate(alike)]
+    calls = "".join(f"if (*arguments[1] == '{i}') return program_{i}::main();\n" for i in range(len(alike)))
+    headers = sorted({line for each in alike for line in includes(each.code)})
+    unit = "\n".join([*headers, *bodies, f"int main(int, char** arguments) {{\n{calls}}}\n"])
+    precompiled = everything if EVERYTHING in headers else []
+    command = [*COMPILE, *precompiled, "-x", "c++", "-", "-x", "none", *library, "-o", program]
+    if subprocess.run(command, input=unit, text=True, capture_output=True).returncode != 0:
+        return []
+    return [(each, [program, str(i)]) for i, each in enumerate(alike)]
+
+
 def check_all_snippets(library):
     found = [snippet for path in documents() for snippet in snippets(path)]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         everything, failed = precompile_everything(folder), 0
         compiled = known_to_compile(found, everything, pool)
-        check = lambda each: "" if each in compiled else check_snippet(each, folder, library, everything)
+        link = lambda numbered: link_together(numbered[1], Path(folder, f"programs_{numbered[0]}"), library, everything)
+        linked = [each for group in pool.map(link, enumerate(programs_alike(found))) for each in group]
+
+        def check(snippet):
+            if snippet in compiled:
+                return ""
+            command = next((command for each, command in linked if each is snippet), None)
+            return run_and_compare(command, snippet.code) if command else check_snippet(snippet, folder, library, everything)
+
         for snippet, complaint in zip(found, pool.map(check, found)):
             if complaint:
                 failed += 1
@@ -173,7 +216,7 @@ def check_all_snippets(library):
 
 def check_example(source, program):
     text = Path(source).read_text()
-    complaint = run_and_compare(program, text)
+    complaint = run_and_compare([program], text)
     if not complaint and stated_output(text) is None:
         complaint = "does not end in an `// Output:` block"
     if complaint:

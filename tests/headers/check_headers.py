@@ -125,12 +125,15 @@ def check_refused():
 
 
 def link_two_units(compiler):
-    """A relocatable link: a function defined in a header without `inline` collides, and no library is needed."""
+    """A relocatable link of one unit with itself: a function defined in a header without `inline` collides, and no library is
+    needed."""
     with tempfile.TemporaryDirectory() as folder:
-        units = [Path(folder, name) for name in ("first.cpp", "second.cpp")]
-        for unit in units:
-            unit.write_text(includes(headers("coracle", "cppcoro")))
-        command = [compiler, *FLAGS, "-nostdlib", "-r", "-o", Path(folder, "both.o"), *units]
+        unit, object_file = Path(folder, "unit.cpp"), Path(folder, "unit.o")
+        unit.write_text(includes(headers("coracle", "cppcoro")))
+        compiled = subprocess.run([compiler, *FLAGS, "-c", unit, "-o", object_file], text=True, capture_output=True)
+        if compiled.returncode != 0:
+            return compiled
+        command = [compiler, "-nostdlib", "-r", "-o", Path(folder, "both.o"), object_file, object_file]
         return subprocess.run(command, text=True, capture_output=True)
 
 
