@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "../support/one_processor.hpp"
 #include "../support/stop_race.hpp"
 #include "../support/stress.hpp"
 
@@ -180,5 +181,8 @@ int main(int argc, char** argv) {
   run.expect("passes while it is set and reset", churn(run.int_count()), 16LL * run.count());
   run.expect("awaits with stops lost", churn_and_stop(run.int_count()), 0);
   run.expect("set() or reset() lost", reset_while_stopped(100 * run.int_count()), 0);
+  // A thread that sets and resets is then preempted in the middle of either, and others go on all the same.
+  coracle_test::use_one_processor();
+  run.expect("lost on one processor", churn_and_stop(run.int_count() / 100), 0);
   return run.finish();
 }

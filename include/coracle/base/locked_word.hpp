@@ -36,6 +36,8 @@ class locked_word {
   [[nodiscard]] bool change_from(Value expected, Value desired, order_argument order) noexcept {
     return word_.compare_exchange_strong(expected, desired, order, memory_order_relaxed);
   }
+  /// Clears `bit`, which must not be set while the lock is held. Returns true if it was set.
+  bool clear(Value bit, order_argument order) noexcept { return (word_.fetch_and(~bit, order) & bit) != 0; }
   /// Takes the lock. Returns the value found. `order`: acquire or stronger.
   [[nodiscard]] Value lock(order_argument order = memory_order_acquire /*B1*/) noexcept {
     Value seen = word_.load(memory_order_relaxed) & ~lock_bit;
@@ -111,25 +113,20 @@ class exchanged_word : public locked_word<Value> {
   [[nodiscard]] Value end_lock(Value begun) noexcept {
     return (begun & this->lock_bit) == 0 ? begun : this->lock_contended(memory_order_acquire) /*B1*/;
   }
-  /// Replaces the value with `next` if `is_right` accepts it, which it must not for a value with the lock
-  /// bit. Returns false if the value was another.
-  template <class Predicate>
-  bool change_if(Predicate is_right, Value next) noexcept {
+  /// Replaces `from`, the likely value, with `to`. Returns false if the value was another.
+  bool replace(Value from, Value to) noexcept {
     const Value seen = begin_lock();
-    if (!is_right(seen)) [[unlikely]]
-      return change_later(seen, is_right, next);
-    this->unlock(next);
+    if (seen != from) [[unlikely]]
+      return replace_later(seen, from, to);
+    this->unlock(to);
     return true;
   }
 
  private:
-  template <class Predicate>
-  CORACLE_SAVES_REGISTERS()
-  bool change_later(Value begun, Predicate is_right, Value next) noexcept {
+  CORACLE_SAVES_REGISTERS() bool replace_later(Value begun, Value from, Value to) noexcept {
     const Value seen = end_lock(begun);
-    const bool changes = is_right(seen);
-    this->unlock(changes ? next : seen);
-    return changes;
+    this->unlock(seen == from ? to : seen);
+    return seen == from;
   }
 };
 }  // namespace coracle::detail

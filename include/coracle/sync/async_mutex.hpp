@@ -155,7 +155,6 @@ inline async_mutex::scoped_lock_operation async_mutex::scoped_lock_async() noexc
 
 inline void async_mutex::unlock() noexcept {
   const std::uintptr_t seen = state_.load(detail::memory_order_relaxed); /*M2*/
-  const auto nobody_waits = [](word each) { return each == is_held; };
-  if (!nobody_waits(seen) || !state_.change_if(nobody_waits, is_free)) unlock_contended(seen);
+  if (seen != is_held || !state_.replace(is_held, is_free)) unlock_contended(seen);
 }
 }  // namespace coracle

@@ -8,11 +8,13 @@ namespace coracle::detail {
 /// The word of an event. `waited_for` is a mark or the address of the only waiter; `Word` is wide enough for
 /// it.
 //
-// not_set and is_set_now: set() has no waiter to wake. Anything else: there are waiters. That changes only
-// under the lock; while the lock is held the word holds nothing else, so setting or testing the event waits.
-//   [E1] load  acquire  sees what the setter wrote   pairs with B2
-//   [E4] load  relaxed  no concurrent use
-//   [E5] load  relaxed  a load before B3
+// not_set and is_set_now: set() has no waiter to wake, and setting and resetting take no lock. Anything else:
+// there are waiters. That changes only under the lock; while the lock is held the word holds nothing else.
+//   [E1] load             acquire  sees what the setter wrote            pairs with B2, E2
+//   [E2] free -> set      release  publishes what the setter wrote       pairs with E1, E3 and B3
+//   [E3] set -> not_set   acquire  sees what the setter wrote            pairs with B2, E2
+//   [E4] load             relaxed  no concurrent use
+//   [E5] load             relaxed  a hint before E2 or E3
 template <class Word>
 class event_word : public exchanged_word<Word> {
  public:
@@ -23,15 +25,21 @@ class event_word : public exchanged_word<Word> {
   [[nodiscard]] bool is_set() const noexcept {
     return this->load_unlocked(memory_order_acquire) == is_set_now; /*E1*/
   }
-  /// Sets the event if no coroutine waits, and returns whether it did. Loads first: a single waiter is served
-  /// without the lock.
+  /// Sets the event if no coroutine waits, and returns whether it did. Changes the word also if it is set
+  /// already: who resets it then sees what this setter wrote.
   bool set_unless_waited_for() noexcept {
-    if (!is_free(this->load(memory_order_relaxed))) return false; /*E5*/
-    return this->change_if(&is_free, is_set_now);
+    Word seen = this->load(memory_order_relaxed); /*E5*/
+    while (is_free(seen)) {
+      if (this->change(seen, is_set_now, memory_order_release)) return true; /*E2*/
+    }
+    return false;
   }
   /// Returns true if it was set.
   bool reset() noexcept {
-    return this->change_if([](Word seen) { return seen == is_set_now; }, not_set);
+    do {
+      if (this->clear(is_set_now, memory_order_acquire)) return true; /*E3*/
+    } while (this->load_unlocked(memory_order_relaxed) == is_set_now); /*E5*/
+    return false;
   }
   bool reset_if_set() noexcept {
     return this->load_unlocked(memory_order_relaxed) == is_set_now && reset(); /*E5*/
