@@ -125,6 +125,9 @@ std::string times(double ratio) { return fixed(ratio, ratio < 10 ? 1 : 0) + " ti
 std::string plural(std::uint64_t number, std::string_view noun) {
   return grouped(number) + " " + std::string(noun) + (number == 1 ? "" : "s");
 }
+bool is_number(std::string_view cell) {
+  return !cell.empty() && cell.front() >= '0' && cell.front() <= '9' && !cell.starts_with("0x");
+}
 
 std::string printable(std::string_view foreign) {
   std::string text;

@@ -23,6 +23,8 @@ std::string address(const void* place);
 std::string times(double ratio);
 /// "1 word", "3 words".
 std::string plural(std::uint64_t number, std::string_view noun);
+/// Whether this text of a table's cell is a figure, which stands at the right. An address is none.
+bool is_number(std::string_view cell);
 
 /// Text from outside with control characters and whatever is not UTF-8 written as \xNN.
 std::string printable(std::string_view foreign);

@@ -14,10 +14,6 @@ std::string element(const std::string& tag, std::string_view text) {
   return "<" + tag + ">" + escaped(text) + "</" + tag.substr(0, tag.find(' ')) + ">";
 }
 
-bool is_number(const std::string& cell) {
-  return !cell.empty() && cell.front() >= '0' && cell.front() <= '9' && !cell.starts_with("0x");
-}
-
 std::string shown(const paragraph& item) { return element("p", item.text) + "\n"; }
 std::string shown(const listing& item) { return coloured_code(item.text); }
 std::string shown(const claim& item) {

@@ -13,10 +13,6 @@
 
 namespace tour {
 namespace {
-bool is_number(const std::string& cell) {
-  return !cell.empty() && cell.front() >= '0' && cell.front() <= '9' && !cell.starts_with("0x");
-}
-
 std::size_t longest_word(std::string_view text) {
   std::size_t longest = 0;
   while (!text.empty()) {

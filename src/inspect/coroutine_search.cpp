@@ -24,7 +24,7 @@ constexpr std::uintptr_t most_searched = std::uintptr_t{8} << 30;
 constexpr std::uintptr_t stop_in_waiter = 24;
 constexpr std::uintptr_t link_in_waiter = 56;
 constexpr std::uintptr_t link_tags = 3;
-constexpr std::uintptr_t link_of_arriving = 1;
+constexpr std::uintptr_t link_of_arriving = 1, link_of_served = 2;
 // An I/O operation: io/detail/io_operation.hpp and io/detail/io_request.hpp. If these change,
 // tests/probes/inspector.cpp fails.
 constexpr std::uintptr_t stop_in_io = 120;
@@ -33,6 +33,13 @@ constexpr std::uintptr_t queued_io = 2, cancelling_io = 4;
 constexpr std::uintptr_t suspended_in_io = 168;  // its second byte
 constexpr std::uintptr_t record_in_io = 48;
 constexpr std::uintptr_t descriptor_in_record = 8;
+// A timer of an io_service: io/io_service.hpp. If these change, tests/probes/inspector.cpp fails.
+constexpr std::uintptr_t stop_in_timer = 88;
+constexpr std::uintptr_t progress_in_timer = 80;  // one byte
+constexpr std::uintptr_t waiting_timer = 1;
+constexpr std::uintptr_t suspended_in_timer = 136;  // its second byte
+// A blocking call: exec/blocking.hpp. If this changes, tests/probes/inspector.cpp fails.
+constexpr std::uintptr_t call_in_blocking = 72;  // null once it has returned
 struct kind_of_waiter {
   std::string_view name;
   std::uintptr_t size;  // the address of the object follows
@@ -109,6 +116,7 @@ std::string operation_of(const char* symbol) {
 }
 std::string text_of_operation(std::string_view operation) {
   if (operation == "sleep_operation") return "sleeps";
+  if (operation == "blocking_call") return "waits for a blocking call";
   if (operation == "wait_for_more") return "waits for the next value of a broadcast or watched_value";
   const std::size_t colons = operation.rfind("::");
   std::string_view last = operation.substr(colons == std::string_view::npos ? 0 : colons + 2);
@@ -170,7 +178,7 @@ void coroutine_search::find_frames() {
     std::string_view symbol;
   };
   std::vector<waiter> waiters;
-  std::vector<std::uintptr_t> operations;
+  std::vector<std::uintptr_t> operations, timers;
   std::uintptr_t lowest = ~std::uintptr_t{0}, highest = 0;
   for (const module& each : names_) {
     if (!each.table) continue;
@@ -183,9 +191,11 @@ void coroutine_search::find_frames() {
       found_.push_back({.frame = at, .function = word});
     if (is == role::stop) waiters.push_back({at - stop_in_waiter, names_.at(word).name});
     if (is == role::stop_io) operations.push_back(at - stop_in_io);
+    if (is == role::stop_timer) timers.push_back(at - stop_in_timer);
   });
   for (const waiter& each : waiters) add_wait(each.node, each.symbol.data());
   for (const std::uintptr_t each : operations) add_io(each);
+  for (const std::uintptr_t each : timers) add_timer(each);
 }
 
 void coroutine_search::add_wait(std::uintptr_t node, const char* symbol) {
@@ -204,6 +214,11 @@ void coroutine_search::add_wait(std::uintptr_t node, const char* symbol) {
   const std::uintptr_t object = has_object ? memory_.word(node + kind->size) : 0;
   // A frame also has what is left of earlier waits.
   const std::uintptr_t link = memory_.word(node + link_in_waiter);
+  if (arguments[0] == "blocking_call" && link == link_of_served &&
+      memory_.word(node + call_in_blocking) != 0) {
+    add_other_wait(node, memory_.word(node), "waits for its blocking call to return");
+    return;
+  }
   if ((link & link_tags) > link_of_arriving) return;
   if (link > link_of_arriving && memory_.word(link) != node) return;
   if (link == 0 && object != 0 && memory_.word(object) != node && (memory_.word(object) & 4) == 0) return;
@@ -224,6 +239,14 @@ void coroutine_search::add_io(std::uintptr_t operation) {
   const auto descriptor = static_cast<std::uint32_t>(memory_.word(record + descriptor_in_record));
   add_other_wait(operation, memory_.word(operation),
                  "waits for I/O on descriptor " + std::to_string(static_cast<std::int32_t>(descriptor)));
+}
+
+void coroutine_search::add_timer(std::uintptr_t operation) {
+  // A frame also has what is left of timers that are over.
+  const std::uintptr_t progress = memory_.word(operation + progress_in_timer) & 0xff;
+  const std::uintptr_t suspended = memory_.word(operation + suspended_in_timer) >> 8 & 0xff;
+  if (progress != waiting_timer || suspended != 1) return;
+  add_other_wait(operation, memory_.word(operation), "waits for a timer");
 }
 
 /// `waiting` is the coroutine, or a frame inside its frame: a callback frame of an operation that is no
@@ -376,6 +399,7 @@ std::string coroutine_search::text_of_others(const live_coroutine& each) {
   return text;
 }
 std::string coroutine_search::text_of(const coroutine_wait& wait) const {
+  if (wait.operation == "blocking_call") return "waits for a thread to make its blocking call";
   std::string text = text_of_operation(wait.operation);
   if (wait.object != 0 && !name_of_object(wait.object).empty()) text += ' ' + name_of_object(wait.object);
   return text;

@@ -107,6 +107,7 @@ class coroutine_search {
   void find_frames();
   void add_wait(std::uintptr_t node, const char* symbol);
   void add_io(std::uintptr_t operation);
+  void add_timer(std::uintptr_t operation);
   void add_other_wait(std::uintptr_t awaiter, std::uintptr_t waiting, std::string text);
   void link(live_coroutine& each);
   void find_referring();

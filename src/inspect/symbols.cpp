@@ -113,6 +113,7 @@ role role_of(const char* symbol) noexcept {
   if (ends_with(symbol, length, ".destroy") || ends_with(symbol, length, ".cleanup")) return role::destroy;
   if (std::strstr(symbol, "basic_callback_frameI")) return role::callback;
   if (std::strstr(symbol, "12io_operation7stopped")) return role::stop_io;
+  if (std::strstr(symbol, "24timed_schedule_operation7stopped")) return role::stop_timer;
   const bool is_stop = std::strstr(symbol, "14stoppable_waitI") && std::strstr(symbol, "E14stop_requestedI");
   return is_stop ? role::stop : role::none;
 }

@@ -9,11 +9,12 @@ namespace coracle::detail {
 /// The role of a function in coroutines, by its name.
 enum class role : std::uint8_t {
   none,
-  resume,    ///< of a coroutine: `.resume` with clang, `.actor` with g++
-  destroy,   ///< of a coroutine: `.destroy` or `.cleanup`
-  callback,  ///< called when a callback frame is resumed
-  stop,      ///< called when a coroutine that waits in a queue is to stop
-  stop_io    ///< called when a coroutine that waits for an I/O operation is to stop
+  resume,     ///< of a coroutine: `.resume` with clang, `.actor` with g++
+  destroy,    ///< of a coroutine: `.destroy` or `.cleanup`
+  callback,   ///< called when a callback frame is resumed
+  stop,       ///< called when a coroutine that waits in a queue is to stop
+  stop_io,    ///< called when a coroutine that waits for an I/O operation is to stop
+  stop_timer  ///< called when a coroutine that waits for a timer of an io_service is to stop
 };
 [[nodiscard]] role role_of(const char* symbol) noexcept;
 

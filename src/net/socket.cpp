@@ -14,6 +14,7 @@
 #include "../io/io_system.hpp"
 #include "../io/system_call.hpp"
 #include "../io/system_error.hpp"
+#include "accept_error.hpp"
 #include "delimiter_search.hpp"
 #include "send_all.hpp"
 #include "socket_address.hpp"
@@ -217,8 +218,7 @@ socket_accept_new_operation::socket_accept_new_operation(socket& listener, stop_
                           std::move(token)),
       listener_(listener) {}
 socket socket_accept_new_operation::take_accepted(io_service* service) {
-  const int fd = static_cast<int>(take_result(
-      result == -EINVAL ? "cannot accept a connection without listen()" : "cannot accept a connection"));
+  const int fd = static_cast<int>(take_result(detail::accept_error(result)));
   return socket{{*service, fd, coracle::detail::io_descriptor_kind::pollable},
                 address_or(unspecified_like(listener_.remote_)),
                 true};

@@ -11,6 +11,7 @@
 #include "../io/io_system.hpp"
 #include "../io/owned_fd.hpp"
 #include "../io/system_error.hpp"
+#include "accept_error.hpp"
 #include "send_all.hpp"
 
 namespace coracle::net {
@@ -120,8 +121,7 @@ unix_accept_operation::unix_accept_operation(unix_socket& listener, stop_token t
                    std::move(token)),
       listener_(listener) {}
 unix_socket unix_accept_operation::await_resume() {
-  const int fd = static_cast<int>(take_result(
-      result == -EINVAL ? "cannot accept a connection without listen()" : "cannot accept a connection"));
+  const int fd = static_cast<int>(take_result(detail::accept_error(result)));
   return {{*listener_.descriptor_.service(), fd, io_descriptor_kind::pollable}, listener_.kind_};
 }
 

@@ -37,7 +37,7 @@ TYPED = {
     "leak": ["coracle tasks", "coracle why 0", "print *$object", "coracle bt"],
     "twice": ["coracle tasks", "coracle deadlocks"],
     "member": ["coracle why"],
-    "inside": ["coracle tasks", "coracle deadlocks"],
+    "inside": ["coracle tasks", "coracle why 3", "coracle why 11", "coracle deadlocks"],
     "crowd": ["coracle tasks", "coracle why"],
     "half_stuck": ["coracle why", "coracle deadlocks"],
     "tasks": [f"print global::{each}" for each in ("nothing", "unstarted", "waiting", "ended", "jobs")],

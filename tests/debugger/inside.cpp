@@ -42,6 +42,28 @@ task<> send_much(net::unix_socket& peer) {
   char bytes[8192] = "";
   for (;;) co_await peer.send_all(bytes, sizeof bytes);
 }
+task<> answer_later(io_service& io) { co_await io.schedule_after(std::chrono::hours(24)); }
+task<> answer_later_or_never(io_service& io) {
+  co_await when_any(io.schedule_at(std::chrono::steady_clock::now() + std::chrono::hours(24)), started);
+}
+/// Of three blocking calls by one thread, one has returned, one runs, and one has not begun.
+task<> call_and_wait(blocking_pool& one_thread) {
+  const auto nothing = [] {};
+  co_await blocking(one_thread, nothing);
+  co_await started;
+}
+char key_from(int descriptor) {
+  char key = '\0';
+  return read(descriptor, &key, 1) == 1 ? key : '\0';
+}
+task<> read_key(blocking_pool& one_thread, int from) {
+  const auto read_first = [from] { return key_from(from); };
+  co_await blocking(one_thread, read_first);
+}
+task<> read_next_key(blocking_pool& one_thread, int from) {
+  const auto read_next = [from] { return key_from(from); };
+  co_await blocking(one_thread, read_next);
+}
 task<> tell_that_it_hangs() {
   for (int turn = 0; turn != 10; ++turn) co_await this_task::yield();
   std::puts("hangs");
@@ -57,6 +79,11 @@ int main() {
     const auto greet = [] { std::puts("started"); };
     co_await call_when_started(greet);
   };
+  int keys[2];
+  if (pipe(keys) != 0) return 1;
+  blocking_pool one_thread(1);
   io.run(when_all(begin_late(), hold_log(), answer(ends.first), answer_in_time(ends.second), answer_first(),
-                  log_or_not(), count(3), send_much(full.first), tell_that_it_hangs()));
+                  log_or_not(), count(3), send_much(full.first), answer_later(io), answer_later_or_never(io),
+                  call_and_wait(one_thread), read_key(one_thread, keys[0]),
+                  read_next_key(one_thread, keys[0]), tell_that_it_hangs()));
 }

@@ -8,13 +8,16 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <coracle/channels/broadcast.hpp>
 #include <coracle/channels/channel.hpp>
 #include <coracle/compose/as_outcome.hpp>
+#include <coracle/compose/async_scope.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/exec/blocking.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/inspect/inspector.hpp>
 #include <coracle/io/io_service.hpp>
@@ -27,6 +30,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <semaphore>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -97,10 +101,26 @@ task<> read_answer_or_open(net::unix_socket& from) {
   char answer[8];
   co_await when_any(from.recv(answer, sizeof answer), opened);
 }
-task<> bank(net::unix_pair& ends) {
+task<> wait_for_time(io_service& io) { co_await io.schedule_after(std::chrono::hours(24)); }
+/// Of three calls by one thread, one has returned, one runs, and one has not begun.
+std::binary_semaphore call_runs{0}, never{0};
+task<> call_and_wait(blocking_pool& one_thread) {
+  const auto nothing = [] {};
+  co_await blocking(one_thread, nothing);
+  co_await opened;
+}
+task<> call_forever(blocking_pool& one_thread) {
+  const auto block = [] {
+    call_runs.release();
+    never.acquire();
+  };
+  co_await blocking(one_thread, block);
+}
+task<> bank(io_service& io, net::unix_pair& ends) {
   co_await when_all(save_up(), pay_rent(), add_interest(balances), write(journal), read(journal),
                     write_or_add(ledger), read(ledger), wait_for_order(), send_two_results(), show_rates(),
-                    rates_or_opening(), read_answer(ends.first), read_answer_or_open(ends.second));
+                    rates_or_opening(), read_answer(ends.first), read_answer_or_open(ends.second),
+                    wait_for_time(io));
 }
 
 // ---- answers ----
@@ -140,6 +160,9 @@ void check_coroutines(const std::string& answer) {
   expect(has(answer, R"("name":"results","elements":1,"capacity":1)"), "a full channel");
   expect(has(answer, R"("does":"waits for the next value of a broadcast or watched_value")"), "a subscriber");
   expect(has(answer, R"("does":"waits for I/O on descriptor )"), "a receiver");
+  expect(has(answer, R"("does":"waits for a timer")"), "a schedule_after()");
+  expect(count(answer, R"("does":"waits for its blocking call to return")") == 1, "a call that runs");
+  expect(count(answer, R"("does":"waits for a thread to make its blocking call")") == 1, "one that does not");
   expect(count(answer, R"x("does":"in when_any(): waits for )x") == 2, "waits inside another");
   expect(has(answer, R"x("through":"when_all()")x"), "what is in between is named");
   expect(has(answer, R"x("through":"as_outcome()")x"), "and what changes how work ends");
@@ -438,8 +461,14 @@ int main(int argc, char**) {
   }
   io_service io;
   auto ends = net::make_unix_pair(io);
-  auto polled = testing::poll(bank(ends));
+  blocking_pool one_thread(1);
+  async_scope calls;
+  calls.spawn(call_and_wait(one_thread));
+  calls.spawn(call_forever(one_thread));
+  calls.spawn(call_forever(one_thread));
+  auto polled = testing::poll(bank(io, ends));
   expect(!polled.run(), "it waits");
+  call_runs.acquire();
   both_hold_one.set();
   expect(!polled.run(), "it is stuck");
   answers_who_has_the_token();

@@ -1,6 +1,7 @@
 // tests/probes/inspector_memory.cpp -- an inspector that runs out of memory while it answers.
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "../support/expect.hpp"
 #include "../support/raw_client.hpp"
@@ -69,6 +71,27 @@ bool survives_failure_of(int allocation, const std::string& path, const std::str
   expect(answer_of(here, path) == whole, "the next request is answered as ever");
   return has_failed;
 }
+
+/// The system has no memory for the stack of the thread: it is larger than the address space.
+void refuses_to_begin_without_a_thread() {
+  pthread_attr_t before, larger;
+  ::pthread_getattr_default_np(&before);
+  ::pthread_getattr_default_np(&larger);
+  ::pthread_attr_setstacksize(&larger, std::size_t{1} << 47);
+  expect(::pthread_setattr_default_np(&larger) == 0, "stacks of threads are large");
+  const std::string path = "/tmp/coracle_inspector_" + std::to_string(::getpid());
+  std::string said;
+  try {
+    const inspector never("unix:" + path);
+  } catch (const std::system_error& failure) {
+    said = failure.what();
+  }
+  expect(said == "coracle::inspector cannot start: Resource temporarily unavailable", "it says why");
+  expect(::access(path.c_str(), F_OK) != 0, "its file is removed");
+  ::pthread_setattr_default_np(&before);
+  ::pthread_attr_destroy(&larger);
+  ::pthread_attr_destroy(&before);
+}
 }  // namespace
 
 int main() {
@@ -87,6 +110,7 @@ int main() {
   }
   expect(::waitpid(-1, nullptr, WNOHANG | __WALL) < 0 && errno == ECHILD,
          "no copy of the process is left behind");
+  refuses_to_begin_without_a_thread();
   expect(count_descriptors() == descriptors, "and no descriptor left open");
   event.set();
   expect(waits.run(), "the coroutine goes on");

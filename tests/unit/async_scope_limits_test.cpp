@@ -293,6 +293,35 @@ TEST_CASE("async_scope: one that stops no children survives an allocation that f
   CHECK(most == 1);
 }
 
+TEST_CASE("async_scope: one that fails fast fails where the stop source of its children cannot be allocated" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  int scopes_that_failed = 0;
+  coracle::testing::fail_each_allocation([&] {
+    async_manual_reset_event event;
+    async_scope scope;
+    int refused = 0, count = 0;
+    bool has_failed = false;
+    for (int i = 0; i != 3; ++i) {
+      try {
+        scope.spawn(wait_and_count(event, count));
+      } catch (const std::bad_alloc&) {
+        ++refused;
+      }
+    }
+    event.set();
+    auto by_hand = scope.join();
+    by_hand.await_suspend(std::coroutine_handle<>(std::noop_coroutine()));
+    try {
+      by_hand.await_resume();
+    } catch (const std::bad_alloc&) {
+      has_failed = true;
+      ++scopes_that_failed;
+    }
+    CHECK(count + refused == (has_failed ? refused : 3));
+  });
+  CHECK(scopes_that_failed == 1);
+}
+
 TEST_CASE("async_scope: where there is no memory to put errors together join() throws the first" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   async_scope scope{scope_policy::collect_all()};

@@ -325,11 +325,20 @@ TEST_CASE("socket: an operation on a socket that is not connected is an error") 
   CHECK(thrown([&] { tcp.close_send(); }) == std::errc::not_connected);
 }
 
-TEST_CASE("socket: the error of accept() without listen() says so") {
+TEST_CASE("socket: the error of accept() without listen(), or after close_recv(), says so") {
   service_under_test here;
+  const auto refuses = [&](socket& listener) {
+    CHECK_THROWS_WITH_AS(
+        static_cast<void>(here.io.run(listener.accept())),
+        doctest::Contains("cannot accept a connection without listen(), or after close_recv()"),
+        std::system_error);
+  };
   socket tcp = socket::create_tcpv4(here.io);
-  CHECK_THROWS_WITH_AS(static_cast<void>(here.io.run(tcp.accept())),
-                       doctest::Contains("cannot accept a connection without listen()"), std::system_error);
+  refuses(tcp);
+  if (here.is_simulated()) return;  // cannot shut a listener down
+  socket listener = listening(here.io);
+  listener.close_recv();
+  refuses(listener);
 }
 
 TEST_CASE("socket: disconnect() sends what is queued, then waits until the peer has closed") {

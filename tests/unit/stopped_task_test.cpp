@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <coracle/compose/as_outcome.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>

@@ -144,6 +144,13 @@ TEST_CASE("unix_socket: a server at a path and one at an abstract name are serve
   }
 }
 
+TEST_CASE("unix_socket: the error of accept() without listen() says so") {
+  io_service io;
+  unix_socket local = unix_socket::create(io, unix_kind::stream);
+  CHECK_THROWS_WITH_AS(static_cast<void>(io.run(local.accept())), doctest::Contains("without listen()"),
+                       std::system_error);
+}
+
 TEST_CASE("unix_socket: connecting to nobody fails, and a path that exists is not bound again") {
   io_service io;
   const scratch folder;

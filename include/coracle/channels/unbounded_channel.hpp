@@ -75,6 +75,8 @@ class unbounded_channel : private detail::growing_channel<detail::channel_elemen
   using base::close;
   using base::is_closed;
 
+  using base::begin, base::end;  // for the message
+
  private:
   CORACLE_NOINLINE() void grow() {
     auto& more = *new typename buffer_type::chunk;

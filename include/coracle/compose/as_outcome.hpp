@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/detail/child.hpp>
-#include <coracle/compose/detail/gathered_results.hpp>
+#include <coracle/compose/detail/element.hpp>
 #include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/invoke.hpp>

@@ -32,7 +32,7 @@ class blocking_call : public stoppable_wait<blocking_call> {
   bool withdraw() noexcept;
 
   blocking_service* service_;  // the pool; from enqueue() on, the executor's, if it has one
-  action* const call_;
+  action* call_;               // null once it has returned: so debuggers see a call that runs
 };
 
 template <class Function>
@@ -59,7 +59,10 @@ class blocking_service {
   static detail::blocking_call& call_of(detail::queued_waiter& node) noexcept {
     return detail::blocking_call::operation_of(node);
   }
-  static void make(detail::blocking_call& call) noexcept { call.call_(call); }
+  static void make(detail::blocking_call& call) noexcept {
+    call.call_(call);
+    call.call_ = nullptr;
+  }
 };
 
 /// Threads for blocking calls: if a call would have to wait, another thread is started, up to a limit; an

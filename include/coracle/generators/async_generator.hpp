@@ -254,6 +254,16 @@ class [[nodiscard("begin() does nothing until it is awaited")]] async_generator<
     static_cast<void>(this->take());
     return iterator{this->body_};
   }
+
+  // What a range-for calls.
+  template <class Self = begin_operation>
+  bool operator!=(const iterator&) const {
+    static_assert(!sizeof(Self*),
+                  "a range-for awaits nothing: while (auto* each = co_await g.next()) takes each element");
+    return false;
+  }
+  void operator++() const;
+  detail::shown_by_async<T> operator*() const;
 };
 template <class T>
 class [[nodiscard(

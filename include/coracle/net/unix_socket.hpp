@@ -169,6 +169,7 @@ class unix_socket {
   /// Tells the peer that no more will be sent.
   void close_send();
   /// Stops receiving: recv() returns 0 once the data already received is read, even a recv() that is waiting.
+  /// Not for a listener: Linux leaves its accept() waiting, which a stop request ends.
   void close_recv();
 
  private:

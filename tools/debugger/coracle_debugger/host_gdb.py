@@ -73,10 +73,14 @@ def _dumped():
     return found
 
 
+def is_core():
+    """Whether the process is one of a core, which is over."""
+    return re.search(r"^Local core dump file", gdb.execute("info files", to_string=True), re.M) is not None
+
+
 def writable_ranges():
     """(start, end) of each writable part."""
-    is_core = re.search(r"^Local core dump file", gdb.execute("info files", to_string=True), re.M)
-    return _dumped() if is_core else _mapped()
+    return _dumped() if is_core() else _mapped()
 
 
 # ---- threads ----

@@ -52,6 +52,11 @@ def has_process():
     return _process().GetState() in (lldb.eStateStopped, lldb.eStateCrashed, lldb.eStateSuspended)
 
 
+def is_core():
+    """Whether the process is one of a core, which is over."""
+    return _process().GetPluginName() == "elf-core"
+
+
 def is_x86_64():
     """Whether the process runs on such a machine."""
     return _target().GetTriple().startswith("x86_64")

@@ -14,7 +14,7 @@ from . import functions, host, memory, names
 from .continuation import Continuation
 from .coroutines import Coroutines, Point, Run, WaitKind
 
-_RUN_OF_LISTENER = 24  # in a queued_waiter: behind the handle, the link, and the executor
+_EXECUTOR, _RUN_OF_LISTENER = 16, 24  # in a queued_waiter: behind the handle and the link
 _CONTENDERS = {"contender<async_mutex>": 104, "contender<async_semaphore>": 104, "async_shared_mutex::request": 112}
 _NODE_SIZES = {"queued_waiter": 64, **_CONTENDERS}
 _COROUTINE_OF_CONTENDER = 80
@@ -28,6 +28,11 @@ _QUEUED, _ARRIVING, _PROGRESS, _LINK = 0, 1, 3, 56
 _RUN_IN_IO, _PROGRESS_IN_IO, _RECORD_IN_IO, _OPCODE_IN_IO, _SUSPENDED_IN_IO = 120, 32, 48, 96, 169
 _PENDING = range(2, 5)  # of io_event::state: queued, running, cancelling
 _DESCRIPTOR_IN_RECORD = 8
+# In an io_service::timed_schedule_operation (io/io_service.hpp). tests/debugger fails if they change.
+_RUN_IN_TIMER, _DUE_IN_TIMER, _PROGRESS_IN_TIMER, _SUSPENDED_IN_TIMER = 88, 64, 80, 137
+_TIMER_WAITS = 1  # of timer::state
+_CALL_IN_BLOCKING, _SERVED = 72, 2  # in a blocking_call (exec/blocking.hpp)
+_DUE_IN_SLEEP = 80  # in a sleep_operation (time/sleep.hpp)
 # By io_opcode, as src/io/opcode_name.cpp has them.
 _OPCODES = ("read", "receive", "receive datagrams", "accept", "receive descriptors", "receive", "receive datagrams",
             "wait until readable", "write", "send", "send datagrams", "send descriptors", "send", "send datagrams",
@@ -59,12 +64,19 @@ class IoWait:
 
     @property
     def text(self):
-        """As `receive on descriptor 5`."""
+        """As `waits for I/O: receive on descriptor 5`."""
         name = _OPCODES[self.opcode] if self.opcode < len(_OPCODES) else f"operation {self.opcode}"
-        return name if self.opcode >= _PATHS or self.descriptor is None else f"{name} on descriptor {self.descriptor}"
+        at = "" if self.opcode >= _PATHS or self.descriptor is None else f" on descriptor {self.descriptor}"
+        return f"waits for I/O: {name}{at}"
 
 
-_IO = object()  # the kind of io_operation::stopped
+class TimerWait:
+    """A schedule_after() or schedule_at() that is not due."""
+
+    text = "waits for a timer"
+
+
+_IO, _TIMER = object(), object()  # the kinds of io_operation::stopped and timed_schedule_operation::stopped
 
 
 def _place_of_object(operation, kind):
@@ -102,7 +114,7 @@ class Process:
         self._whereabouts = {}
         self._referred = self._begins = None  # the objects to which coroutines refer; collected when first asked for
         self._texts = {}  # of Continuations, by their functions
-        self.other_waits = {}  # by a coroutine's address: (place, what it awaits through or None, WaitKind or IoWait)
+        self.other_waits = {}  # by a coroutine's address: (place, what it awaits through or None, what it waits for)
         self.graph = None  # a waits.Graph
         self._holders = None  # of each lockable object; collected when first asked for
         self._points = {}  # {state: Point} of each Function
@@ -130,7 +142,7 @@ class Process:
         for start, words, places_of in memory.pointers_into(memory.code_ranges(), self.stacks, matters):
             for value, places in places_of.items():
                 kind = kinds[value]
-                if isinstance(kind, Operation) or kind is _IO:
+                if isinstance(kind, Operation) or kind in (_IO, _TIMER):
                     waiters.append((kind, start, words, places))
                 else:
                     self._add_frames(kind, start, words, places)
@@ -138,6 +150,10 @@ class Process:
         for kind, *copied in waiters:
             if kind is _IO:
                 self._add_io(*copied)
+            elif kind is _TIMER:
+                self._add_timers(*copied)
+            elif kind.name == "blocking_call":
+                self._add_blocking(kind, *copied)
             else:
                 self._add_waits(kind, *copied)
 
@@ -207,6 +223,29 @@ class Process:
             self._add_other_wait(node, words[place - _RUN_IN_IO // memory.WORD],
                                  IoWait(memory.number(node + _OPCODE_IN_IO, 1), descriptor))
 
+    def _add_timers(self, start, words, places):
+        """Of a copy, the timers of io_services. A frame keeps what is left of those that are over."""
+        for place in places:
+            node = start + place * memory.WORD - _RUN_IN_TIMER
+            progress, suspended = (memory.number(node + at, 1) for at in (_PROGRESS_IN_TIMER, _SUSPENDED_IN_TIMER))
+            if (progress, suspended) == (_TIMER_WAITS, 1):
+                self._add_other_wait(node, words[place - _RUN_IN_TIMER // memory.WORD], TimerWait())
+
+    def _add_blocking(self, operation, start, words, places):
+        """Of a copy, the blocking() whose calls have not returned. The wait may end by itself, so it has no object."""
+        running = Operation(f"running_{operation.name}", "queued_waiter", "")
+        for place in places:
+            node = start + place * memory.WORD - _RUN_OF_LISTENER
+            link = memory.word(node + _LINK) or 0
+            is_running = link == _SERVED and bool(memory.word(node + _CALL_IN_BLOCKING))  # null once it has returned
+            if not is_running and (link & _PROGRESS != _QUEUED or memory.word(link) != node):
+                continue
+            does, waiting = running if is_running else operation, words[place - _RUN_OF_LISTENER // memory.WORD]
+            if waiting in self.coroutines.rows:
+                self.coroutines.waits.add([self.coroutines.rows[waiting]], does, [node], [None], [False])
+            else:
+                self._add_other_wait(node, waiting, WaitKind(does, None))
+
     def _add_other_wait(self, node, waiting, wait):
         """Of a coroutine, or of something inside its frame: an operation in a when_any(), or a coroutine that clang put there."""
         coroutine, through = self.coroutines.get(waiting), None
@@ -227,6 +266,8 @@ class Process:
             return value
         if re.search(r"\bio_operation::stopped\b", symbol):
             return _IO
+        if re.search(r"\btimed_schedule_operation::stopped\b", symbol):
+            return _TIMER
         if "stoppable_wait<" in symbol and ">::stop_requested" in symbol:
             arguments = names.template_arguments(names.tidy(symbol), "stoppable_wait")
             if len(arguments) == 2:
@@ -379,6 +420,19 @@ class Process:
             name = names.tidy(symbol.removeprefix("vtable for ")) if is_table else f"executor {address:#x}"
             self.names_of_executors[address] = re.sub(r"::(impl|state|executor|posts?_?to.*)$", "", name)
         return self.names_of_executors[address]
+
+    def due_times(self, coroutine):
+        """When the timers that it waits for are due, by the system's steady clock and in its nanoseconds."""
+        waits = [(wait.node, wait.kind) for wait in coroutine.waits[:1]]
+        waits += [(node, wait) for node, _, wait in self.other_waits.get(coroutine.address, ())]
+        found = []
+        for node, wait in waits:
+            is_sleep = isinstance(wait, WaitKind) and wait.operation.name == "sleep_operation"
+            if is_sleep and (self.executor(memory.word(node + _EXECUTOR)) or "").startswith("testing::"):
+                continue  # it has a clock of its own
+            if is_sleep or isinstance(wait, TimerWait):
+                found.append(memory.word(node + (_DUE_IN_SLEEP if is_sleep else _DUE_IN_TIMER)))
+        return found
 
     def where_is(self, address):
         """An object as a person would name it: `bank`, or where it is."""

@@ -2,17 +2,22 @@
 import collections
 import itertools
 import re
+import time
 
-from . import host, memory, names, process, waits
+from . import host, memory, names, waits
+from .coroutines import WaitKind
 
 _ACTIONS = {"lock": "waits to lock", "acquire": "waits to acquire", "scoped_acquire": "waits to acquire", "wait": "waits for",
             "recv": "waits to receive from", "send": "waits to send to", "send_copy": "waits to send to",
             "enter": "waits to lock",
             "join": "waits for the children of", "changed": "waits for a change of", "tick": "waits for a tick of",
             "arrive": "waits for the others at"}
-_WHOLE_TEXTS = {"sleep_operation": "sleeps", "wait_for_more": "waits for the next value of a broadcast or watched_value"}
+_WHOLE_TEXTS = {"sleep_operation": "sleeps", "wait_for_more": "waits for the next value of a broadcast or watched_value",
+                "blocking_call": "waits for a thread to make its blocking call",
+                "running_blocking_call": "waits for its blocking call to return"}
 # In a channel<T> (channels/detail/guarded_buffer.hpp, channel_buffer.hpp). tests/debugger fails if they change.
 _CAPACITY_IN_CHANNEL, _SIZE_IN_CHANNEL, _CLOSED = 16, 40, 2
+_NEVER = (1 << 63) - 1  # of the clock
 MOST_LINES = 100
 MOST_OBJECTS = 50
 
@@ -69,7 +74,7 @@ def wait_text(snapshot, wait):
 
 def other_waits_text(snapshot, others):
     """As `in when_any(): sleeps, waits for I/O: receive on descriptor 5`."""
-    texts = (f"waits for I/O: {wait.text}" if isinstance(wait, process.IoWait) else wait_text(snapshot, wait)
+    texts = (wait_text(snapshot, wait) if isinstance(wait, WaitKind) else wait.text
              for _, _, wait in sorted(others, key=lambda each: each[0]))
     through = others[0][1]
     return (f"in {through}: " if through else "") + ", ".join(dict.fromkeys(texts))
@@ -277,10 +282,22 @@ def why(snapshot, coroutine):
             text += f"  {primitive_text(wait)} at {wait.object:#x}{fill_text(wait)}\n"
         if wait.object and not wait.is_sure:
             text += "  (it may have been woken already: nothing in the object refers to it)\n"
-        others = [each for each in snapshot.graph.waiters(wait.object) if each is not coroutine]
+        others = [each for each in snapshot.graph.waiters(wait.object) if wait.object and each is not coroutine]
         text += grouped(snapshot, "  also waiting for it: {}\n", others)
         text += wakers_text(snapshot, wait, "  ")
+    if not host.is_core():
+        text += "".join(f"  {due_text(due)}\n" for due in snapshot.due_times(coroutine))
     return text + deadlocks_of(snapshot, coroutine)
+
+
+def due_text(due):
+    """As `due in 24 h`, of nanoseconds of the clock."""
+    if due >= _NEVER:
+        return "never due"
+    left = due - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    unit, size = next(each for each in (("d", 86400e9), ("h", 3600e9), ("min", 60e9), ("s", 1e9), ("ms", 1e6))
+                      if abs(left) >= 2 * each[1] or each[0] == "ms")
+    return f"due in {left / size:,.0f} {unit}" if left >= 0 else f"was due {-left / size:,.0f} {unit} ago"
 
 
 def wakers_text(snapshot, wait, indentation):

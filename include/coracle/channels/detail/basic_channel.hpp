@@ -55,6 +55,20 @@ class basic_channel {
   void close() noexcept;
   bool is_closed() const noexcept { return elements_.is_closed(); }
 
+  // What a range-for calls. It is no iterator, so a channel is no range.
+  struct not_awaited {
+    T& operator*() const;
+    void operator++();
+    bool operator!=(not_awaited) const;
+  };
+  template <class Self = basic_channel>
+  not_awaited begin() {
+    static_assert(!sizeof(Self*),
+                  "a range-for awaits nothing: while (auto each = co_await c.recv()) receives each element");
+    return {};
+  }
+  not_awaited end();
+
  protected:
   // Both return true if the operation has completed: sent or rejected; received, or nothing will ever arrive.
   bool send_now(T& value, bool& refused) noexcept;

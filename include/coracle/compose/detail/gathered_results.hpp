@@ -1,19 +1,13 @@
 // coracle/compose/detail/gathered_results.hpp -- children and their results, as a tuple or a vector.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/base/functional.hpp>
+#include <coracle/compose/detail/element.hpp>
 #include <coracle/compose/detail/siblings.hpp>
 #include <iterator>
 #include <tuple>
 #include <vector>
 
 namespace coracle::detail {
-/// The type that represents a child's result in a tuple, a vector or a variant.
-template <class T>
-using element_t = std::conditional_t<
-    std::is_void_v<T>, void_value,
-    std::conditional_t<std::is_reference_v<T>, std::reference_wrapper<std::remove_reference_t<T>>, T>>;
-
 template <class Sibling>
 auto element_of([[maybe_unused]] Sibling&& ended)
     -> element_t<typename std::remove_cvref_t<Sibling>::result_type> {

@@ -13,9 +13,12 @@ template <class Range>
 using range_iterator_t = decltype(std::begin(std::declval<std::remove_reference_t<Range>&>()));
 template <class Range>
 using range_reference_t = decltype(*std::declval<range_iterator_t<Range>&>());
-/// No sequence of awaited elements, whose begin() returns an awaitable.
+/// No sequence of awaited elements, whose begin() returns no iterator.
 template <class Range>
-concept plain_range = requires { typename range_reference_t<Range>; };
+concept plain_range = requires(std::remove_reference_t<Range>& range) {
+  typename range_reference_t<Range>;
+  std::begin(range) == std::end(range);
+};
 
 /// Where an element is while its child runs: in the range, if it keeps its place there; otherwise here.
 template <class Range>
