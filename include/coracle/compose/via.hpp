@@ -7,7 +7,6 @@
 #include <coracle/core/schedule.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/generators/async_generator.hpp>
-#include <cstddef>
 
 namespace coracle {
 namespace detail {

@@ -13,7 +13,6 @@
 #include <coracle/io/detail/io_request.hpp>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <utility>
 
 namespace coracle {

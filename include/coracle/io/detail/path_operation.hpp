@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <coracle/io/detail/io_operation.hpp>
 #include <filesystem>
-#include <utility>
 
 namespace coracle::detail {
 /// Flag of io_opcode::remove: AT_REMOVEDIR.
