@@ -101,11 +101,11 @@ MUTANTS = [
     ("sync/detail/contended_lock.hpp", "contended_lock", "the overtakings of a woken waiter are not counted on",
      "      woken.overtaken = (seen & overtaking::count) + overtaking::per_failed_try;\n", ""),
     ("sync/detail/contended_lock.hpp", "mutex_woken", "a woken waiter stays in the queue", "        queue.detach(*first);\n", ""),
-    ("src/sync/event_state.cpp", "events", "who was stopped on the way uses the event up",
+    ("src/sync/event_state.cpp", "events", "a waiter that was stopped on the way uses the event up",
      "  const bool passes = word_.queue.serve_at_once(arriving);\n"
-     "  word_.unlock(passes && closes ? word_.not_set : word_.is_set_now);\n",
+     "  word_.unlock(passes && auto_reset ? word_.not_set : word_.is_set_now);\n",
      "  static_cast<void>(word_.queue.serve_at_once(arriving));\n"
-     "  word_.unlock(closes ? word_.not_set : word_.is_set_now);\n"),
+     "  word_.unlock(auto_reset ? word_.not_set : word_.is_set_now);\n"),
     ("core/detail/waited_word.hpp", "events", "a stop request withdraws one that was served while it waited alone",
      "const bool is_served = !is_alone && waiting.is_queued_alone();", "const bool is_served = false;"),
     ("sync/sequence_barrier.hpp", "sequencers", "the look for waiters comes before the number",

@@ -51,11 +51,7 @@ void scope_state::report(scope_child& child) noexcept {
 
 void scope_state::wake_joiner() noexcept {
   static_cast<void>(joiner_ends_stopped());
-  if (joiner_.home == current_executor()) {
-    resume_on_return(joiner_.handle);
-  } else {
-    joiner_.wake();
-  }
+  wake_on_return(joiner_);
 }
 
 void end_badly(scope_child& child, const outcome<void>& end, scope_frame::function* destroy) noexcept {

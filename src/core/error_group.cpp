@@ -14,7 +14,7 @@ std::string text_of(const std::exception_ptr& error) {
   CORACLE_CATCH_ALL() { return "not a std::exception"; }
 }
 /// If a stop source cannot be allocated, every waiting child below it fails with std::bad_alloc.
-bool all_say_no_memory(const std::vector<std::exception_ptr>& errors) noexcept {
+bool all_are_bad_alloc(const std::vector<std::exception_ptr>& errors) noexcept {
   for (const std::exception_ptr& each : errors) {
     CORACLE_TRY() { std::rethrow_exception(each); }
     CORACLE_CATCH(const std::bad_alloc&, error) {}
@@ -57,7 +57,7 @@ void detail::group_errors(std::exception_ptr& first, std::size_t most,
     std::vector<std::exception_ptr> errors{first};
     errors.reserve(most);
     add(errors, others);
-    if (errors.size() > 1 && !all_say_no_memory(errors))
+    if (errors.size() > 1 && !all_are_bad_alloc(errors))
       first = std::make_exception_ptr(error_group(std::move(errors)));
   }
   CORACLE_CATCH(const std::bad_alloc&, error) {}  // `first` is unchanged

@@ -1,5 +1,5 @@
+// src/core/shown_frames.hpp -- the lists of free frames that threads have shown.
 // SPDX-License-Identifier: MIT
-// The lists of free frames that threads have shown (core/detail/frame_cache.hpp).
 #pragma once
 #include <cstddef>
 #include <functional>

@@ -1,3 +1,4 @@
+// src/core/turn_watch.cpp -- turns and posts while something watches them, and the USDT probes.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/detail/stoppable_hop.hpp>
 #include <coracle/core/executor.hpp>

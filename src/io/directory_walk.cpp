@@ -7,13 +7,13 @@
 
 #include <cerrno>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "io_system.hpp"
 #include "name_record.hpp"
 #include "path_in_message.hpp"
 #include "status_of.hpp"
+#include "system_error.hpp"
 
 namespace coracle::detail {
 namespace {
@@ -155,6 +155,6 @@ bool directory_walk::ask_status(const char* name, file_status& status) {
 void directory_walk::fail(int error, std::string_view path) const {
   std::string what = "cannot list " + path_in_message(base_.in_full(path_));
   if (!path.empty()) what.append("/").append(path);
-  throw std::system_error(error, std::system_category(), what);
+  throw_error(error, what);
 }
 }  // namespace coracle::detail

@@ -8,6 +8,7 @@
 
 #include "epoll_backend.hpp"
 #include "ring_backend.hpp"
+#include "system_error.hpp"
 
 namespace coracle::detail {
 namespace {
@@ -36,16 +37,14 @@ std::unique_ptr<io_backend> chosen_backend(io_loop& loop) {
   const std::string_view engine = variable ? variable : "";
   if (engine == "epoll") return std::make_unique<epoll_backend>(loop, requested);
   if (!engine.empty() && engine != "io_uring") {
-    throw std::system_error(EINVAL, std::system_category(),
-                            "CORACLE_IO is neither epoll nor io_uring: " + std::string{engine});
+    throw_error(EINVAL, "CORACLE_IO is neither epoll nor io_uring: " + std::string{engine});
   }
   const int error = cached_io_uring_error();
   if (error == 0) {
     return std::make_unique<ring_backend>(loop, engine.empty() ? "supported by the system" : requested);
   }
   if (!engine.empty()) {
-    throw std::system_error(error, std::system_category(),
-                            "CORACLE_IO requests io_uring, which is unavailable");
+    throw_error(error, "CORACLE_IO requests io_uring, which is unavailable");
   }
   switch (error) {
     case ENOSYS:

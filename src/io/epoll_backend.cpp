@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
 #include "io_loop.hpp"
 #include "pending_requests.hpp"
 #include "system_call.hpp"
+#include "system_error.hpp"
 
 namespace coracle::detail {
 namespace {
@@ -55,7 +55,7 @@ io_record& epoll_backend::attach(int fd, io_descriptor_kind kind) {
   if (watched && !active->watch(EPOLL_CTL_ADD, fd, &descriptor, watched_to_read)) {
     if (const int error = errno; error != EPERM) {
       records_.give_back(descriptor);
-      throw std::system_error(error, std::system_category(), "epoll_ctl");
+      throw_error(error, "epoll_ctl");
     }
     // A device without poll(2), such as /dev/null, or a directory.
     descriptor.kind = io_descriptor_kind::file;

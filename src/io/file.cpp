@@ -10,16 +10,16 @@
 #include <coracle/io/writable_file.hpp>
 #include <coracle/io/write_only_file.hpp>
 #include <string>
-#include <system_error>
 
 #include "io_system.hpp"
 #include "parts_left.hpp"
 #include "path_in_message.hpp"
+#include "system_error.hpp"
 
 namespace coracle {
 namespace {
-[[noreturn]] void throw_error(int error, const char* what, const std::filesystem::path& path) {
-  throw std::system_error(error, std::system_category(), what + (" " + detail::path_in_message(path)));
+[[noreturn]] void throw_file_error(int error, const char* what, const std::filesystem::path& path) {
+  detail::throw_error(error, what + (" " + detail::path_in_message(path)));
 }
 
 constexpr bool has(file_buffering_mode modes, file_buffering_mode one) noexcept {
@@ -85,8 +85,8 @@ detail::io_descriptor detail::put_into_use(io_descriptor opened, const std::file
   if (how.is_directory) return opened;
   struct ::stat about{};
   if (const int result = opened.system().status(opened.native_handle(), about); result < 0)
-    throw_error(-result, "cannot open", path);
-  if (S_ISDIR(about.st_mode)) throw_error(EISDIR, "cannot open", path);
+    throw_file_error(-result, "cannot open", path);
+  if (S_ISDIR(about.st_mode)) throw_file_error(EISDIR, "cannot open", path);
   advise(opened.native_handle(), how.buffering);
   return opened;
 }
@@ -95,11 +95,11 @@ file::file(io_service& service, const std::filesystem::path& path, detail::file_
            file_open_mode open_mode, file_buffering_mode buffering_mode)
     : path_(path) {
   if (path.native().find('\0') != std::string::npos)
-    throw_error(EINVAL, "cannot open a path that contains a NUL:", path);
+    throw_file_error(EINVAL, "cannot open a path that contains a NUL:", path);
   detail::io_system& system = detail::io_descriptor::system_of(service);
   const detail::open_arguments how{access, open_mode, buffering_mode};
   const int fd = system.open(path, how.flags);
-  if (fd < 0) throw_error(-fd, "cannot open", path);
+  if (fd < 0) throw_file_error(-fd, "cannot open", path);
   descriptor_ = detail::put_into_use({service, fd, how.kind}, path, how);
 }
 
@@ -111,13 +111,13 @@ read_write_file::~read_write_file() = default;
 std::uint64_t file::size() const {
   struct ::stat about{};
   const int result = descriptor_.system().status(native_handle(), about);
-  if (result < 0) throw_error(-result, "cannot get the size of", path_);
+  if (result < 0) throw_file_error(-result, "cannot get the size of", path_);
   return static_cast<std::uint64_t>(about.st_size);
 }
 
 void writable_file::set_size(std::uint64_t size) {
   const int result = descriptor_.system().set_size(native_handle(), size);
-  if (result < 0) throw_error(-result, "cannot set the size of", path_);
+  if (result < 0) throw_file_error(-result, "cannot set the size of", path_);
 }
 
 detail::library_task<std::size_t> readable_file::read_exactly_body(std::uint64_t offset, void* buffer,
@@ -129,7 +129,7 @@ detail::library_task<std::size_t> readable_file::read_exactly_body(std::uint64_t
     const std::size_t more =
         co_await read(offset + done, static_cast<char*>(buffer) + done, size - done, token);
     if (more == 0 && done == 0) co_return more;
-    if (more == 0) throw_error(ENODATA, "unexpected end of file:", path_);
+    if (more == 0) throw_file_error(ENODATA, "unexpected end of file:", path_);
     done += more;
   }
   co_return size;
@@ -175,6 +175,6 @@ const char* failure_of(detail::io_opcode code) noexcept {
 std::size_t detail::file_operation::await_resume() {
   const std::int64_t done = take_result_or_errno();
   if (done >= 0) return static_cast<std::size_t>(done);
-  throw_error(static_cast<int>(-done), failure_of(opcode), path_);
+  throw_file_error(static_cast<int>(-done), failure_of(opcode), path_);
 }
 }  // namespace coracle

@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <limits>
 #include <string>
-#include <system_error>
 
 #include "io_system.hpp"
+#include "system_error.hpp"
 
 namespace coracle::detail {
 namespace {
@@ -28,7 +28,7 @@ bool is_refusal(int error) noexcept {
 std::filesystem::perms file_copier::permissions_of(const file& from) {
   struct ::stat about{};
   const int result = from.descriptor_.system().status(from.native_handle(), about);
-  if (result < 0) throw std::system_error(-result, std::system_category(), "cannot copy a file");
+  if (result < 0) throw_error(-result, "cannot copy a file");
   return static_cast<std::filesystem::perms>(about.st_mode & 0777U);
 }
 
@@ -134,7 +134,6 @@ std::size_t file_copier::checked(std::int64_t result) const {
   return static_cast<std::size_t>(result);
 }
 void file_copier::fail(int error) const {
-  throw std::system_error(error, std::system_category(),
-                          "cannot copy " + from_path_.native() + " to " + to_path_.native());
+  throw_error(error, "cannot copy " + from_path_.native() + " to " + to_path_.native());
 }
 }  // namespace coracle::detail

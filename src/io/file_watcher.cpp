@@ -7,7 +7,6 @@
 #include <coracle/io/file_watcher.hpp>
 #include <cstring>
 #include <string>
-#include <system_error>
 
 #include "io_system.hpp"
 #include "path_in_message.hpp"
@@ -35,7 +34,7 @@ detail::io_descriptor new_watcher(io_service& service) {
   return {service, fd, detail::io_descriptor_kind::pollable};
 }
 [[noreturn]] void fail_to_watch(int error, const std::filesystem::path& path) {
-  throw std::system_error(error, std::system_category(), "cannot watch " + detail::path_in_message(path));
+  detail::throw_error(error, "cannot watch " + detail::path_in_message(path));
 }
 }  // namespace
 

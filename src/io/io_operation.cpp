@@ -8,6 +8,7 @@
 #include "io_backend.hpp"
 #include "io_loop.hpp"
 #include "system_call.hpp"
+#include "system_error.hpp"
 
 namespace coracle::detail {
 bool io_operation::start(std::coroutine_handle<> self, const environment* inherited,
@@ -66,7 +67,7 @@ std::int64_t io_operation::take_result(const char* what) {
 }
 void io_operation::throw_why(const char* what) {
   const std::int64_t failed = take_result_or_errno();
-  throw std::system_error(static_cast<int>(-failed), std::system_category(), what);
+  throw_error(static_cast<int>(-failed), what);
 }
 
 void io_operation::stopped(stop_listener& self) noexcept {

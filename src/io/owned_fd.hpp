@@ -1,16 +1,11 @@
 // src/io/owned_fd.hpp -- the descriptor returned by a system call, or an exception.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <cerrno>
 #include <coracle/io/owned_descriptor.hpp>
-#include <system_error>
+
+#include "system_error.hpp"
 
 namespace coracle::detail {
-/// Throws std::system_error for errno.
-[[noreturn]] inline void throw_errno(const char* what) {
-  throw std::system_error(errno, std::system_category(), what);
-}
-
 /// Owns the descriptor that a system call has returned.
 class owned_fd : public owned_descriptor {
  public:

@@ -70,9 +70,9 @@ owned_descriptor open_for(const redirection& what, const std::string& program) {
 }  // namespace
 
 /// The child's ends of pipes, and its files: open until the child has them.
-class process::endings {
+class process::child_ends {
  public:
-  endings(process& its, io_service& service, const command& what)
+  child_ends(process& its, io_service& service, const command& what)
       : its_(its), service_(service), program_(what.arguments().front()) {
     for (const auto& [number, each] : what.descriptors()) add(number, each);
     if (what.has_error_to_output()) plan_[2].source = plan_[1].source;
@@ -123,7 +123,7 @@ process::process(io_service& service, const command& what)
     : has_group_(what.its_group() != command::group::inherited) {
   CORACLE_REQUIRE(&detail::io_descriptor::system_of(service) == &detail::io_system::linux_system(),
                   "a process was started for a simulated io_service, which has no processes");
-  endings ends{*this, service, what};
+  child_ends ends{*this, service, what};
   const std::string& program = what.arguments().front();
   const std::vector<std::string> programs = candidates(program);
   const std::vector<std::string> variables = what.its_environment();

@@ -1,4 +1,4 @@
-// The status of a file, from what statx(2) says.
+// src/io/status_of.hpp -- the status of a file, from the result of statx(2).
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <sys/stat.h>

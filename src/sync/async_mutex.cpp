@@ -1,4 +1,4 @@
-// src/sync/async_mutex.cpp -- a mutex that coroutines wait for: who takes it next.
+// src/sync/async_mutex.cpp -- a mutex that coroutines wait for: which of them takes it next.
 // SPDX-License-Identifier: MIT
 #include <coracle/sync/async_mutex.hpp>
 

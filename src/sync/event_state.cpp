@@ -29,28 +29,30 @@ void event_state::set_for_first() noexcept {
   if (first) first->wake();
 }
 
-bool event_state::enqueue_after_others(queued_waiter& arriving, std::uintptr_t begun, bool closes) noexcept {
+bool event_state::enqueue_after_others(queued_waiter& arriving, std::uintptr_t begun,
+                                       bool auto_reset) noexcept {
   const std::uintptr_t seen = word_.end_lock(begun);
   if (seen != word_.is_set_now) return word_.wait(arriving, seen, word_.not_set);
   const bool passes = word_.queue.serve_at_once(arriving);
-  word_.unlock(passes && closes ? word_.not_set : word_.is_set_now);
+  word_.unlock(passes && auto_reset ? word_.not_set : word_.is_set_now);
   return false;
 }
 
-waiter* single_waiter_event_state::set_for_waiter(bool closes) noexcept {
+waiter* single_waiter_event_state::set_for_waiter(bool auto_reset) noexcept {
   const std::uintptr_t seen = word_.lock();
   queued_waiter* const waiting = waiter_or_value::from_bits(seen).pointer_above(word_.is_set_now);
   const bool served = waiting && waiting->leave();
-  word_.unlock(served && closes ? word_.not_set : word_.is_set_now);
+  word_.unlock(served && auto_reset ? word_.not_set : word_.is_set_now);
   return waiting;
 }
 
-bool single_waiter_event_state::enqueue(queued_waiter& arriving, bool closes, const char* misuse) noexcept {
+bool single_waiter_event_state::enqueue(queued_waiter& arriving, bool auto_reset,
+                                        const char* misuse) noexcept {
   const std::uintptr_t seen = word_.lock();
   CORACLE_REQUIRE(seen <= word_.is_set_now, misuse);
   if (seen == word_.is_set_now) {
     const bool passes = arriving.arrive(queued_waiter::served);
-    word_.unlock(passes && closes ? word_.not_set : word_.is_set_now);
+    word_.unlock(passes && auto_reset ? word_.not_set : word_.is_set_now);
     return false;
   }
   const bool waits = arriving.arrive(queued_waiter::queued);

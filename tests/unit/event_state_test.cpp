@@ -70,16 +70,15 @@ TEST_CASE("event_word: set_unless_waited_for() leaves it alone while its lock is
   CHECK(word.is_set());
 }
 
-TEST_CASE(
-    "event_state: who finds it set on the way to the queue goes on, and closes the door if it is such") {
-  event_state lasting{true}, closing{true};
+TEST_CASE("event_state: a waiter that finds it set continues, and resets an auto-reset event") {
+  event_state manual_reset{true}, auto_reset{true};
   one first, second;
-  CHECK_FALSE(lasting.enqueue(first, false));
-  CHECK(lasting.is_set());
-  CHECK_FALSE(closing.enqueue(second, true));
-  CHECK_FALSE(closing.is_set());
+  CHECK_FALSE(manual_reset.enqueue(first, false));
+  CHECK(manual_reset.is_set());
+  CHECK_FALSE(auto_reset.enqueue(second, true));
+  CHECK_FALSE(auto_reset.is_set());
   CHECK(first.progress() == queued_waiter::served);
-  CHECK_FALSE(lasting.withdraw(first));
+  CHECK_FALSE(manual_reset.withdraw(first));
   CHECK(first.progress() == queued_waiter::served);
 }
 
@@ -157,18 +156,18 @@ TEST_CASE("event_state: a lost waiter does not hold up the one behind it") {
 }
 
 TEST_CASE("single_waiter_event_state: a lost waiter is woken as cancelled, and the set() is for the next") {
-  for (const bool closes : {false, true}) {
+  for (const bool auto_reset : {false, true}) {
     single_waiter_event_state event{false};
     choice elsewhere;
     one lost{elsewhere}, next;
-    CHECK(event.enqueue(lost, closes, ""));
+    CHECK(event.enqueue(lost, auto_reset, ""));
     CHECK(elsewhere.claim());
-    CHECK(event.set_for_waiter(closes) == &lost);
+    CHECK(event.set_for_waiter(auto_reset) == &lost);
     CHECK(lost.progress() == queued_waiter::cancelled);
     CHECK(event.is_set());
     CHECK_FALSE(event.withdraw(lost));
-    CHECK_FALSE(event.enqueue(next, closes, ""));
-    CHECK(event.is_set() == !closes);
+    CHECK_FALSE(event.enqueue(next, auto_reset, ""));
+    CHECK(event.is_set() == !auto_reset);
   }
 }
 

@@ -150,7 +150,7 @@ TEST_CASE("multi_producer_sequencer: no want of memory loses a number on the way
   CHECK_FALSE(lost);
 }
 
-TEST_CASE("multi_producer_sequencer: who comes while others wait for a place waits behind them") {
+TEST_CASE("multi_producer_sequencer: a claim that comes while others wait for a slot waits behind them") {
   run_loop loop;
   sequence_barrier<> consumed;
   multi_producer_sequencer sequencer{consumed, 1};
@@ -293,7 +293,7 @@ TEST_CASE("multi_producer_sequencer: broken preconditions end the program and sa
           numbers claimed;
           claim(sequencer, 2, claimed);
         }) ==
-        "coracle: a multi_producer_sequencer was destroyed while coroutines wait for a place: stop and join "
+        "coracle: a multi_producer_sequencer was destroyed while coroutines wait for a slot: stop and join "
         "them first\n");
 }
 }  // namespace

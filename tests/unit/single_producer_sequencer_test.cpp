@@ -269,7 +269,7 @@ TEST_CASE("single_producer_sequencer: claiming, waiting and publishing allocate 
 TEST_CASE(
     "single_producer_sequencer: a ring of no places, or a claim of none, ends the program and says so") {
   const std::string places =
-      "coracle: a ring buffer needs at least one place, and at most half as many as there are numbers\n";
+      "coracle: a ring buffer needs at least one slot, and at most half as many as there are numbers\n";
   CHECK(coracle_test::abort_message([] {
           const sequence_barrier<> consumed;
           single_producer_sequencer<> sequencer{consumed, 0};

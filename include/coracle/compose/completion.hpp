@@ -57,7 +57,7 @@ class callback_meeting : waiter, protected stop_registration {
                     "complete first");
   }
 
-  /// `end`: of a task, null for any other coroutine. Returns true if the task is ended.
+  /// `end`: the coroutine's end_of_parent(). Returns true if the coroutine is ended.
   bool refuse(std::coroutine_handle<> suspended, end_of_task* end, stop_reason why) noexcept {
     reason_ = why;
     how_ = ending::cancelled;

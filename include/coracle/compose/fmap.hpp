@@ -102,9 +102,9 @@ template <class T, class Function>
 auto operator|(T&& value, const fmap_transform<Function>& with) {
   return static_cast<T&&>(value) | fmap_transform<Function>(with);
 }
+// For a static_assert, where the compiler would otherwise explain why the concept does not hold.
 template <class T, class Function>
-inline constexpr bool is_mapped_by =
-    mapped_by<T, Function>;  // keeps the compiler from explaining why the concept fails
+inline constexpr bool is_mapped_by = mapped_by<T, Function>;
 template <class T, class Function>
 auto operator|(T&&, const fmap_transform<Function>&) {
   static_assert(is_mapped_by<T, Function>,

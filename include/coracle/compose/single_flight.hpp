@@ -39,7 +39,7 @@ class single_flight {
   static_assert(std::is_void_v<T> || std::is_reference_v<T> || std::is_copy_constructible_v<T>,
                 "single_flight copies the result to each caller: make it a std::shared_ptr");
   class flight;
-  class passenger;
+  class caller;
   class start_operation;
 
  public:
@@ -48,7 +48,8 @@ class single_flight {
   single_flight& operator=(const single_flight&) = delete;
   /// Requires: no call is running.
   ~single_flight() {
-    CORACLE_REQUIRE(flying_ == 0, "a single_flight was destroyed while calls of it run: join them first");
+    CORACLE_REQUIRE(flight_count_ == 0,
+                    "a single_flight was destroyed while calls of it run: join them first");
   }
 
   /// Awaitable of the result of `work()`, which returns an awaitable of `T`, or of the result of a call in
@@ -57,7 +58,7 @@ class single_flight {
     requires(awaitable_of<std::invoke_result_t<std::decay_t<Work>&>, T>)
   CORACLE_CORO_WRAPPER()
   task<T> run(Key key, Work&& work) {
-    return board(std::move(key), std::decay_t<Work>(static_cast<Work&&>(work)));
+    return run_shared(std::move(key), std::decay_t<Work>(static_cast<Work&&>(work)));
   }
   template <class Work>
   auto run(Key, Work&&) {
@@ -69,7 +70,7 @@ class single_flight {
 
  private:
   template <class Work>
-  task<T> board(Key key, Work work);
+  task<T> run_shared(Key key, Work work);
   template <class Work>
   static task<> carry_out(flight& mine, Work work);
   /// Returns why the wait was stopped, or none. Its only error: allocation of the stop state failed.
@@ -79,8 +80,8 @@ class single_flight {
 
   detail::small_mutex mutex_;
   std::unordered_map<Key, detail::plain<flight*>, Hash, Equal>
-      flights_;                            // flights open to more callers; mutex_
-  detail::plain<std::size_t> flying_ = 0;  // all flights; mutex_
+      flights_;                                  // flights open to more callers; mutex_
+  detail::plain<std::size_t> flight_count_ = 0;  // all flights; mutex_
 };
 
 /// One execution of the work. Lives from the arrival of the first caller until the last one, which joins it,
@@ -101,15 +102,15 @@ class single_flight<Key, T, Hash, Equal>::flight : public detail::shared_frame,
   }
 
   /// Ends the work: later callers start a new flight. The last caller may destroy this.
-  void land() noexcept {
+  void finish() noexcept {
     {
       const detail::small_mutex_lock locked{owner_.mutex_};
-      take_off_the_board();
+      close();
     }
     ended.set();
   }
   /// Closes the flight to further callers. Called under the lock.
-  void take_off_the_board() noexcept {
+  void close() noexcept {
     const auto found = owner_.flights_.find(key_);
     if (found != owner_.flights_.end() && found->second == this) owner_.flights_.erase(found);
   }
@@ -126,7 +127,7 @@ class single_flight<Key, T, Hash, Equal>::flight : public detail::shared_frame,
 
  private:
   static void work_ended(detail::basic_callback_frame<detail::shared_promise>* self) {
-    static_cast<flight&>(static_cast<detail::shared_frame&>(*self)).land();
+    static_cast<flight&>(static_cast<detail::shared_frame&>(*self)).finish();
   }
   /// The work itself may be stopped by a request of its own: then an exception is seen.
   static detail::awaiting_frame above(detail::shared_promise& self, stop_reason why) noexcept {
@@ -145,9 +146,9 @@ class single_flight<Key, T, Hash, Equal>::flight : public detail::shared_frame,
 
 /// One caller.
 template <class Key, class T, class Hash, class Equal>
-class single_flight<Key, T, Hash, Equal>::passenger {
+class single_flight<Key, T, Hash, Equal>::caller {
  public:
-  passenger(single_flight& owner, const Key& key) : owner_(owner) {
+  caller(single_flight& owner, const Key& key) : owner_(owner) {
     const detail::small_mutex_lock locked{owner.mutex_};
     const auto [place, is_new] = owner.flights_.try_emplace(key, nullptr);
     if (!is_new) {
@@ -163,17 +164,17 @@ class single_flight<Key, T, Hash, Equal>::passenger {
       decltype(owner.flights_.begin()) place;
     } const if_it_throws{owner.flights_, place};
     place->second = flight_ = new flight(owner, key);
-    ++owner.flying_;
+    ++owner.flight_count_;
     is_first_ = true;
   }
-  passenger(const passenger&) = delete;
-  passenger& operator=(const passenger&) = delete;
-  ~passenger() { leave(); }
+  caller(const caller&) = delete;
+  caller& operator=(const caller&) = delete;
+  ~caller() { leave(); }
 
   [[nodiscard]] flight& its_flight() const noexcept { return *flight_; }
   [[nodiscard]] bool is_first() const noexcept { return is_first_; }
   /// Returns true if it was the last caller: the work is then stopped, and the caller must join it.
-  [[nodiscard]] bool give_up(detail::awaiting_frame caller, stop_reason why) noexcept {
+  [[nodiscard]] bool give_up(detail::awaiting_frame its_frame, stop_reason why) noexcept {
     {
       const detail::small_mutex_lock locked{owner_.mutex_};
       if (flight_->callers != 1) {
@@ -181,9 +182,9 @@ class single_flight<Key, T, Hash, Equal>::passenger {
         flight_ = nullptr;
         return false;
       }
-      flight_->take_off_the_board();
+      flight_->close();
     }
-    flight_->stop_for(caller, why);
+    flight_->stop_for(its_frame, why);
     return true;
   }
 
@@ -193,7 +194,7 @@ class single_flight<Key, T, Hash, Equal>::passenger {
     {
       const detail::small_mutex_lock locked{owner_.mutex_};
       if (--flight_->callers != 0) return;
-      --owner_.flying_;
+      --owner_.flight_count_;
     }
     delete flight_;
   }
@@ -212,14 +213,14 @@ class single_flight<Key, T, Hash, Equal>::start_operation {
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   CORACLE_TRANSFER_ABI()
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> caller) noexcept {
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     // A caller that waits may leave and destroy this awaiter; the flight exists until the work has ended.
     flight& started = flight_;
     auto work = std::move(started.work).operator co_await();
-    if (wait_.await_suspend(caller)) return work.await_suspend(started.handle());
+    if (wait_.await_suspend(suspended)) return work.await_suspend(started.handle());
     // The caller is stopped already, but others may have joined.
     detail::suspend_into(work, started.handle());
-    return transfer_to(caller);
+    return transfer_to(suspended);
   }
   [[nodiscard]] stop_reason await_cancelled() noexcept { return wait_.await_cancelled(); }
   void await_resume() { wait_.await_resume(); }
@@ -248,11 +249,11 @@ task<> single_flight<Key, T, Hash, Equal>::carry_out(flight& mine, Work work) {
 
 template <class Key, class T, class Hash, class Equal>
 template <class Work>
-task<T> single_flight<Key, T, Hash, Equal>::board(Key key, Work work) {
+task<T> single_flight<Key, T, Hash, Equal>::run_shared(Key key, Work work) {
   const detail::parent_of_children above = co_await detail::parent_of_children();
   if (const stop_reason why = above.inherited().stop.reason(); why != stop_reason::none)
     co_await detail::ends_as_stopped(why);
-  passenger me{*this, key};
+  caller me{*this, key};
   flight& mine = me.its_flight();
   stop_reason why = stop_reason::none;
   if (!me.is_first()) {
@@ -261,13 +262,13 @@ task<T> single_flight<Key, T, Hash, Equal>::board(Key key, Work work) {
     CORACLE_TRY() { mine.work = carry_out<Work>(mine, std::move(work)); }
     CORACLE_CATCH_ALL() {
       mine.result.emplace_current_exception();
-      mine.land();
+      mine.finish();
     }
     if (mine.work) why = stop_of(co_await as_outcome(start_operation{mine}));
   }
   if (why != stop_reason::none) {
     if (me.give_up(above.frame(), why)) {
-      co_await detail::replace_environment(detail::environment_or_empty(nullptr));
+      co_await detail::out_of_reach();
       co_await mine.ended;
     }
     co_await detail::ends_as_stopped(why);

@@ -7,7 +7,6 @@
 #include <coracle/core/schedule.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/generators/async_generator.hpp>
-#include <cstddef>
 
 namespace coracle {
 namespace detail {
@@ -41,11 +40,6 @@ task<kept_result_t<Awaitable>> await_on(Awaitable&& value, Scheduler& place) {
   co_await place.schedule();
   co_return co_await static_cast<Awaitable&&>(value);
 }
-/// A finished result is delivered: a stop request does not affect the hop that follows.
-inline replace_environment out_of_reach() noexcept {
-  return replace_environment{environment_or_empty(nullptr)};
-}
-
 template <class Awaitable, class Scheduler>
 task<kept_result_t<Awaitable>> end_on(Awaitable value, Scheduler place) {
   auto end = co_await detail::passing(await_here<Awaitable>(static_cast<Awaitable&&>(value)));

@@ -3,7 +3,6 @@
 #pragma once
 #include <concepts>
 #include <coracle/base/config.hpp>
-#include <utility>
 
 namespace coracle {
 class environment;

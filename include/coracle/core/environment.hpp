@@ -84,6 +84,11 @@ class [[nodiscard]] replace_environment : resumption {
  private:
   const environment* replacement_;
 };
+/// The later awaits of the awaiting coroutine inherit nothing, so that no stop request affects the
+/// delivery of a result that exists.
+inline replace_environment out_of_reach() noexcept {
+  return replace_environment{environment_or_empty(nullptr)};
+}
 }  // namespace detail
 
 /// A value that a coroutine passes to everything below it, however deep, without a parameter.

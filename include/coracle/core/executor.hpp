@@ -150,6 +150,15 @@ struct waiter : resumption {
 };
 
 namespace detail {
+/// Wakes `suspended` from plain code that is about to return to this thread's drain loop: without a post if
+/// it waits on the executor of this thread.
+inline void wake_on_return(waiter& suspended) {
+  if (suspended.home == current_executor()) {
+    resume_on_return(suspended.handle);
+  } else {
+    suspended.wake();
+  }
+}
 /// Turns a null-terminated stack of waiters, newest first, into a queue.
 inline waiter* oldest_first(waiter* newest) noexcept {
   waiter* oldest = nullptr;

@@ -11,8 +11,8 @@ enum class stop_reason : std::uint8_t {
   none,            ///< no stop was requested
   requested,       ///< a stop was requested explicitly
   timed_out,       ///< its deadline has passed
-  lost_race,       ///< another branch has won: when_any
-  sibling_failed,  ///< another child of the same scope ended with an exception
+  lost_race,       ///< another branch of a race has won, as in when_any()
+  sibling_failed,  ///< another child of the same when_all() or scope ended with an exception
   shutting_down,   ///< the program, or a service in it, is shutting down
   out_of_memory    ///< allocation of the stop state failed: thrown as std::bad_alloc
 };

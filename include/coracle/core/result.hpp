@@ -48,7 +48,7 @@ void construct_stored(stored_t<T>& place,
   rethrow_stored(error);
   __builtin_unreachable();
 }
-[[nodiscard]] CORACLE_COLD() inline std::exception_ptr want_of_memory() noexcept {
+[[nodiscard]] CORACLE_COLD() inline std::exception_ptr bad_alloc_error() noexcept {
   return std::make_exception_ptr(std::bad_alloc());
 }
 /// Stores the exception that is being handled in `memory`, which holds no object.
@@ -102,7 +102,7 @@ class outcome {
   /// thrown.
   void emplace_cancelled(stop_reason why) noexcept {
     if (CORACLE_EXCEPTIONS() && why == stop_reason::out_of_memory) [[unlikely]]
-      return emplace_error(detail::want_of_memory());
+      return emplace_error(detail::bad_alloc_error());
     reason_ = why;
     state_ = state::cancelled;
   }

@@ -13,7 +13,6 @@
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/promise_parts.hpp>
 #include <coroutine>
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>

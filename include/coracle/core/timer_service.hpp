@@ -4,10 +4,8 @@
 #include <coracle/base/chrono.hpp>
 #include <coracle/core/stop.hpp>
 #include <cstdint>
-#include <limits>
 #include <ratio>
 #include <type_traits>
-#include <utility>
 
 namespace coracle {
 class timer_service;

@@ -91,13 +91,22 @@ auto stop_when(Work&& child, stop_token token) {
 /// while everything around it is being stopped. Task-local values stay bound.
 ///
 ///     co_await coracle::shielded(connection.say_goodbye());
+///
+/// Resumes on    where `child` does.
+/// Cancellation  no stop request, earlier or later, reaches anything below.
+/// Exceptions    those of `child`.
+/// Cost          one frame.
 template <detail::work Work>
 CORACLE_CORO_WRAPPER()
 auto shielded(Work&& child) {
   return detail::with_other_stop<false, detail::work_t<Work>>(
       detail::as_awaitable(static_cast<Work&&>(child)), {});
 }
-/// Awaits `child` with `local` bound to `value` for everything below it.
+/// Awaits `child` with `local` bound to `value` for everything below it: see task_local. `value` is moved in.
+/// Resumes on    where `child` does.
+/// Cancellation  as `child`, which inherits stop token and deadline.
+/// Exceptions    those of `child`, and of moving `value`.
+/// Cost          one frame.
 template <detail::work Work, class T>
 CORACLE_CORO_WRAPPER()
 auto with_value(Work&& child, const task_local<T>& local, std::type_identity_t<T> value) {

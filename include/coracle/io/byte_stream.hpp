@@ -1,7 +1,6 @@
 // coracle/io/byte_stream.hpp -- the concepts of byte sources and byte sinks.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <concepts>
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/stop.hpp>
 #include <cstddef>

@@ -71,11 +71,11 @@ class file_operation : public io_operation {
 /// Threads       any number of threads may read, write and call size() concurrently. While the file is closed
 ///               or moved, it must not be used. The io_service must outlive the file.
 /// Cost          open() blocks, and allocates; filesystem::open_read_only() and the like do not block. An
-///               operation allocates nothing. Reads and writes of up to 1
-///               MiB that the page cache can serve run on the awaiting thread, without suspending. Everything
-///               else is left to the kernel (io_uring) or takes a thread (epoll): reads from the device,
-///               sync(), file_buffering_mode::unbuffered and write_through; and, for a while after a write
-///               had to wait for the device, every write.
+///               operation allocates nothing. Reads and writes of up to 1 MiB that the page cache can serve
+///               run on the awaiting thread, without suspending. Everything else is left to the kernel
+///               (io_uring) or takes a thread (epoll): reads from the device, sync(),
+///               file_buffering_mode::unbuffered and write_through; and, for a while after a write had to
+///               wait for the device, every write.
 class file {
  public:
   file(file&&) noexcept = default;

@@ -11,8 +11,8 @@
 
 namespace coracle {
 /// A lock on a whole file, which is held for the lifetime of this object: shared by any number of readers, or
-/// exclusive. It is advisory, which means that it excludes only those who lock the file too: other processes,
-/// and this one if it has opened the file a second time.
+/// exclusive. It is advisory, which means that it excludes only what locks the file too: other processes, and
+/// this one if it has opened the file a second time.
 ///
 ///     auto journal = co_await coracle::filesystem::open_read_write(io, "journal");
 ///     const coracle::file_lock only = co_await coracle::lock_exclusive(journal);

@@ -13,7 +13,6 @@
 #include <coracle/io/detail/io_request.hpp>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <utility>
 
 namespace coracle {
@@ -47,8 +46,9 @@ struct io_run : callback_frame {
 /// operation, each delivered to its coroutine.
 ///
 /// Order         scheduled coroutines first come, first served; timers by deadline. Operations and scheduled
-///               coroutines alternate, and neither delays the other, timers or sockets by more than about 25
-///               us and the turn under way: docs/scheduling.md.
+///               coroutines alternate. A timer that is due, or a socket that is ready, waits for about 25 us
+///               (200 us while no coroutine is scheduled), the turn under way and what was ready before it:
+///               docs/scheduling.md.
 /// Resumes on    schedule() and the timers: a thread that runs the io_service. Operations: see io_operation.
 /// Cancellation  a stop request ends timers and operations; schedule(): as schedule_operation.
 /// Exceptions    the constructors throw std::bad_alloc, and std::system_error if the environment variable

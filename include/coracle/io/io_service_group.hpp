@@ -37,7 +37,7 @@ class io_service_group {
 
   [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
   [[nodiscard]] io_service& operator[](std::size_t index) noexcept { return members_[index]->io; }
-  /// One after the other, in turn.
+  /// Returns one io_service after the other, in turn.
   [[nodiscard]] io_service& next() noexcept {
     return (*this)[next_.fetch_add(1, detail::memory_order_relaxed) % size()]; /*N1*/
   }

@@ -95,7 +95,7 @@ class process {
 
  private:
   friend process_wait_operation;
-  class endings;
+  class child_ends;
   stream_descriptor& pipe(int number) noexcept {
     auto& its = pipes_[static_cast<std::size_t>(number)];
     CORACLE_REQUIRE(its, "input(), output() or error() of a process that was not redirected to a pipe()");

@@ -6,8 +6,6 @@
 #include <coracle/io/buffer.hpp>
 #include <coracle/io/detail/io_operation.hpp>
 #include <cstddef>
-#include <span>
-#include <string_view>
 
 namespace coracle {
 class io_service;

@@ -6,7 +6,6 @@
 #include <coracle/io/buffer.hpp>
 #include <coracle/io/file.hpp>
 #include <span>
-#include <string_view>
 
 namespace coracle {
 class [[nodiscard("nothing is written until this is awaited")]] file_write_operation

@@ -7,7 +7,6 @@
 #include <coracle/core/detail/wait_queue.hpp>
 #include <coracle/sync/detail/contended_lock.hpp>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 
 namespace coracle {

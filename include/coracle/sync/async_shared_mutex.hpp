@@ -152,8 +152,8 @@ class async_shared_mutex : detail::contended_lock<async_shared_mutex> {
   void leave_slowly(entrant who) noexcept;
 
   // Readers in units of one_reader; one_writer; queued: queue_ has waiters; waiter_woken: see
-  // contended_lock. Past `queued`, nobody enters unless a waiter was woken. Both change only under the lock.
-  // The thread that makes the first waiter admissible wakes or admits it.
+  // contended_lock. While there is `queued`, nobody enters unless a waiter was woken. These two change only
+  // under the lock. The thread that makes the first waiter admissible wakes or admits it.
   //   [S1] enter   acquire  see the writes of previous holders            pairs with S2, B2
   //   [S2] leave   release  publish the writes made inside              pairs with S1, B1
   static constexpr word queued = 2, waiter_woken = detail::overtaking::waiter_woken;

@@ -59,7 +59,7 @@ class multi_producer_sequencer {
                     "a multi_producer_sequencer was destroyed while coroutines wait for a number: stop and "
                     "join them first");
     CORACLE_REQUIRE(claims_.value.waiting.load(detail::memory_order_relaxed) == 0,
-                    "a multi_producer_sequencer was destroyed while coroutines wait for a place: stop and "
+                    "a multi_producer_sequencer was destroyed while coroutines wait for a slot: stop and "
                     "join them first");
   }
 
@@ -70,7 +70,7 @@ class multi_producer_sequencer {
                       consumer_barrier_.last_published()) > 0;
   }
 
-  /// Awaitable of the next number; waits until its place is free.
+  /// Awaitable of the next number; waits until its slot is free.
   claim_one_operation claim_one() noexcept { return claim_one_operation{*this}; }
   /// Awaitable of a range of numbers: as many as there are free slots, at least one, at most `count`.
   /// Requires: count >= 1.
@@ -156,7 +156,7 @@ class multi_producer_sequencer {
   // number of a range is stored last: a reader that does not see it reads no further.
   //   [P1] publish a number      seq_cst  publish its element, and the rest of its range;   pairs with P2
   //                                       it is S1 of sequence_waiters
-  //   [P2] look at a slot        acquire  read its element; seq_cst for those who wait      pairs with P1
+  //   [P2] look at a slot        acquire  read its element; seq_cst for one that waits      pairs with P1
   //   [P3] claim, or look        relaxed  orders nothing: that a slot is free, and what the consumer did
   //                                       there, is seen in consumer_barrier_
   //   [P4] claims that wait      relaxed  a hint not to overtake them; exact under the lock of the waiters of

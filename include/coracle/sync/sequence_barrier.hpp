@@ -186,7 +186,7 @@ template <class Wait, class Scheduler>
 task<await_result_t<Wait>> wait_then_schedule(Wait wait, Scheduler& place) {
   const auto result = co_await wait;
   if (wait.has_waited()) {
-    co_await replace_environment{environment_or_empty(nullptr)};
+    co_await out_of_reach();
     co_await place.schedule();
   }
   co_return result;

@@ -3,7 +3,6 @@
 #pragma once
 #include <compare>
 #include <coracle/sync/sequence_traits.hpp>
-#include <cstddef>
 #include <iterator>
 
 namespace coracle {

@@ -36,7 +36,7 @@ class single_consumer_async_auto_reset_event {
 
   /// Wakes the consumer or, if it is not waiting, lets its next await pass.
   void set() noexcept {
-    if (!state_.set_unless_waited_for()) let_waiter_through();
+    if (!state_.set_unless_waited_for()) wake_waiter();
   }
 
   class wait_operation;
@@ -44,7 +44,7 @@ class single_consumer_async_auto_reset_event {
   wait_operation operator co_await() const noexcept;
 
  private:
-  CORACLE_NOINLINE() void let_waiter_through() noexcept {
+  CORACLE_NOINLINE() void wake_waiter() noexcept {
     if (waiter* const woken = state_.set_for_waiter(true)) woken->wake();
   }
 

@@ -37,7 +37,7 @@ class single_consumer_event {
   [[nodiscard]] bool is_set() const noexcept { return state_.is_set(); }
   /// Sets the event and wakes the waiter, if there is one. No effect if it is set already.
   void set() noexcept {
-    if (!state_.set_unless_waited_for()) let_waiter_through();
+    if (!state_.set_unless_waited_for()) wake_waiter();
   }
   /// Resets the event: a later await waits again. No effect if it is not set.
   void reset() noexcept { state_.reset(); }
@@ -47,7 +47,7 @@ class single_consumer_event {
   wait_operation operator co_await() const noexcept;
 
  private:
-  CORACLE_NOINLINE() void let_waiter_through() noexcept {
+  CORACLE_NOINLINE() void wake_waiter() noexcept {
     if (waiter* const woken = state_.set_for_waiter(false)) woken->wake();
   }
 

@@ -42,14 +42,14 @@ class single_producer_sequencer {
         known_consumed_(detail::earlier_by(initial_sequence, buffer_size)),
         published_(initial_sequence) {
     CORACLE_REQUIRE(detail::fits_sequence<Traits>(buffer_size),
-                    "a ring buffer needs at least one place, and at most half as many as there are numbers");
+                    "a ring buffer needs at least one slot, and at most half as many as there are numbers");
   }
   single_producer_sequencer(const single_producer_sequencer&) = delete;
   single_producer_sequencer& operator=(const single_producer_sequencer&) = delete;
 
   [[nodiscard]] std::size_t buffer_size() const noexcept { return buffer_size_; }
 
-  /// Awaitable of the next number; waits until its place is free.
+  /// Awaitable of the next number; waits until its slot is free.
   claim_one_operation claim_one() noexcept { return claim_one_operation{*this}; }
   /// Awaitable of a range of numbers: as many as there are free slots, at least one, at most `count`.
   /// Requires: count >= 1.

@@ -5,6 +5,7 @@
 #include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/time/sleep.hpp>
 #include <deque>
+#include <optional>
 
 namespace coracle {
 namespace detail {

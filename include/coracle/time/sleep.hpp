@@ -4,7 +4,6 @@
 #include <coracle/base/exchange.hpp>
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/detail/stoppable_wait.hpp>
-#include <coracle/core/detail/wait_queue.hpp>
 #include <coracle/time/detail/timer_thread.hpp>
 
 namespace coracle {

@@ -72,8 +72,7 @@ template <bool Throws, class Awaitable, class Time>
 task<kept_result_t<Awaitable>> limit(Awaitable child, Time time) {
   const environment* const outer = co_await read_environment([](const environment& here) { return &here; });
   subtree_until mine{*outer};
-  Awaitable below =
-      static_cast<Awaitable&&>(child);  // destroyed before `mine`, also if destroyed while suspended
+  Awaitable below = static_cast<Awaitable&&>(child);  // destroyed before `mine`, even while this is suspended
   mine.begin(moment(time));
   co_await replace_environment(mine);
   if constexpr (Throws) {

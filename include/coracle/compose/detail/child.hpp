@@ -9,7 +9,7 @@
 namespace coracle::detail {
 /// An awaiter that reports cancellation without an exception; its result is then not taken.
 template <class Awaiter>
-concept says_cancelled = requires(Awaiter& a) {
+concept reports_cancellation = requires(Awaiter& a) {
   { a.await_cancelled() } noexcept -> std::same_as<stop_reason>;
 };
 
@@ -82,7 +82,7 @@ class child {
   bool finish() noexcept {
     if (end_.has_error() || end_.is_cancelled()) [[unlikely]]
       return false;
-    if constexpr (says_cancelled<std::remove_reference_t<awaiter_type>>) {
+    if constexpr (reports_cancellation<std::remove_reference_t<awaiter_type>>) {
       if (const stop_reason why = slot_->get.await_cancelled(); why != stop_reason::none) {
         end_.emplace_cancelled(why);
         return false;

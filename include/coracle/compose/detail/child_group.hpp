@@ -149,13 +149,7 @@ inline child_group::next_operation child_group::next() noexcept {
 
 inline void group_child::child_ended(group_frame* self) {
   auto& child = static_cast<group_child&>(*self);
-  waiter* const parent = child.promise().together->push(child);
-  if (!parent) return;
-  if (parent->home == current_executor()) {
-    resume_on_return(parent->handle);
-  } else {
-    parent->wake();
-  }
+  if (waiter* const parent = child.promise().together->push(child)) wake_on_return(*parent);
 }
 
 /// Returns the parent if it waits, for the caller to continue. Otherwise the child, and with it the group,

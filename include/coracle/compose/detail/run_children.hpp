@@ -129,14 +129,14 @@ using taking_t = typename taking<T, Take>::type;
 template <class Child, class Take>
 bool take_now([[maybe_unused]] Child& ended, Take& take) {
   using value = typename Child::result_type;
-  constexpr bool says = !std::is_void_v<taking_t<value, Take>>;
+  constexpr bool returns_bool = !std::is_void_v<taking_t<value, Take>>;
   if constexpr (std::is_void_v<value>) {
-    if constexpr (says)
+    if constexpr (returns_bool)
       return take();
     else
       take();
   } else {
-    if constexpr (says)
+    if constexpr (returns_bool)
       return take(ended.result());
     else
       take(ended.result());
@@ -146,15 +146,15 @@ bool take_now([[maybe_unused]] Child& ended, Take& take) {
 template <class Child, class Take>
 task<bool> take_and_wait([[maybe_unused]] Child& ended, Take& take) {
   using value = typename Child::result_type;
-  constexpr bool says = !std::is_void_v<await_result_t<taking_t<value, Take>>>;
+  constexpr bool returns_bool = !std::is_void_v<await_result_t<taking_t<value, Take>>>;
   if constexpr (std::is_void_v<value>) {
-    if constexpr (says)
+    if constexpr (returns_bool)
       co_return co_await take();
     else
       co_await take();
   } else {
     value mine = ended.result();
-    if constexpr (says)
+    if constexpr (returns_bool)
       co_return co_await take(static_cast<value&&>(mine));
     else
       co_await take(static_cast<value&&>(mine));

@@ -50,9 +50,9 @@ class fork_queue {
   CORACLE_ALWAYS_INLINE() bool take_back(const resumption& item) noexcept {
     return take_back_fast(item) != nowhere || take_back_slowly(item);
   }
+  static constexpr std::size_t nowhere = 0;  // the position of the first filler
   /// As take_back(), if a few instructions suffice: returns the position of `item`, for push_again(). Returns
   /// `nowhere` if `item` was not the newest entry or the caller must use take_back().
-  static constexpr std::size_t nowhere = 0;  // the position of the first filler
   CORACLE_ALWAYS_INLINE() std::size_t take_back_fast(const resumption& item) noexcept {
     if (fast_below_ == 0) [[unlikely]]
       return nowhere;

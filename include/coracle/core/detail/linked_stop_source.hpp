@@ -24,10 +24,10 @@ class linked_stop_source : stop_point {
 
   /// Returns true if this was the first request. Requires: this outlives the callbacks.
   bool request_stop(stop_reason why) noexcept { return request(why); }
-  /// As request_stop(), for a callback of another source: see stop_state::request_linked().
   using stop_point::may_be_requested;
   using stop_point::reason;
-  using stop_point::request_linked;
   using stop_point::requested_here;
+  /// As request_stop(), for a callback of another source: see stop_state::request_linked().
+  using stop_point::request_linked;
 };
 }  // namespace coracle::detail

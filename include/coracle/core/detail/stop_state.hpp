@@ -8,7 +8,6 @@
 #include <coracle/core/detail/stop_point.hpp>
 #include <coracle/core/executor.hpp>
 #include <coracle/core/frame_memory.hpp>
-#include <cstddef>
 
 namespace coracle::detail {
 /// The state that a source, its tokens and their callbacks share. It may have an outer state and then also

@@ -31,7 +31,7 @@ class hop_arrival {
   /// For a coroutine that is queued itself, or not at all.
   void is_of(std::coroutine_handle<> suspended) noexcept { coroutine_ = suspended.address(); }
   /// Has `suspended`, which is stopped, end when it is resumed. Returns false if it is no task or must throw.
-  /// `end`: of its task.
+  /// `end`: its end_of_parent().
   bool cancel(std::coroutine_handle<> suspended, stop_reason why, end_of_task* end) noexcept {
     if (end && end(suspended, why)) return true;
     why_ = why;
@@ -138,7 +138,7 @@ class stoppable_hop : resumption {
     return detail::give_way(*this);
   }
   /// Has `suspended`, which is stopped, end once await_suspend() has returned true. Returns false if it is no
-  /// task or must throw. `end`: of its task.
+  /// task or must throw. `end`: its end_of_parent().
   CORACLE_COLD()
   bool end_here(std::coroutine_handle<> suspended, stop_reason why, end_of_task* end) noexcept {
     if (!arrival_.cancel(suspended, why, end)) return false;

@@ -37,7 +37,8 @@ class event_wait : protected stop_registration {
   event_wait& operator=(event_wait&&) = delete;
 
   /// Called before the event is started, since the awaiter may be destroyed from then on. Observes the given
-  /// token, or else the inherited one. Returns false if stop was already requested. `end`: of a task.
+  /// token, or else the inherited one. Returns false if stop was already requested. `end`: the
+  /// coroutine's end_of_parent().
   [[nodiscard]] bool begin_wait(const environment* inherited, end_of_task* end) noexcept {
     suspended_ = true;
     const bool inherits = given_ == stop_token{} && inherited;

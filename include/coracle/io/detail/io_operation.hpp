@@ -80,7 +80,7 @@ class io_operation : protected io_request, event_wait {
 
  private:
   /// Returns false if the operation has completed, or was not started; the coroutine then continues. `end`:
-  /// of a task, unless it must be resumed.
+  /// its end_of_parent(); null if it must be resumed.
   bool start(std::coroutine_handle<> self, const environment* inherited, end_of_task* end) noexcept;
   bool goes_behind_others() noexcept;
   static void stopped(stop_listener& self) noexcept;

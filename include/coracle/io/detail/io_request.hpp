@@ -146,11 +146,11 @@ struct io_request : io_event {
   io_record* record;
   void* buffer;  ///< written only by opcodes that read
   std::size_t size;
-  std::uint64_t offset = 0;  ///< in bytes: read_at, write_at
+  std::uint64_t offset = 0;  ///< in bytes; see io_opcode
   /// A sockaddr, or null if accept or receive_from need not store one; for paths see io_opcode.
   void* address = nullptr;
   std::uint32_t address_size = 0;  ///< in: the capacity, or the length; out: the length received
-  /// MSG_...: receive, send, receive_from, send_to. poll_first: read, write. For paths see io_opcode.
+  /// MSG_...: receive and send, in all forms but batches. poll_first: read, write. For others see io_opcode.
   int flags = 0;
   io_opcode opcode;
   bool begun = false;        ///< connect: the attempt is in progress

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <coracle/io/detail/io_operation.hpp>
 #include <filesystem>
-#include <utility>
 
 namespace coracle::detail {
 /// Flag of io_opcode::remove: AT_REMOVEDIR.
@@ -77,8 +76,8 @@ class path_operation : protected path_arguments, public io_operation {
   [[noreturn]] void fail(int error) const;
 
  private:
-  static constexpr std::int64_t refused =
-      -EINVAL;  // a path has a NUL in it, where it would end for the system
+  // The result if a path has a NUL in it, where it would end for the system.
+  static constexpr std::int64_t refused = -EINVAL;
   void refer_to_paths() noexcept;
 };
 }  // namespace coracle::detail

@@ -59,19 +59,22 @@ class event_state {
   [[nodiscard]] bool is_waited_for() const noexcept { return word_.is_waited_for(); }
   bool reset() noexcept { return word_.reset(); }
   bool reset_if_set() noexcept { return word_.reset_if_set(); }
-  /// All three touch nothing of the event once its being set is visible or a waiter is woken. Sets the event
-  /// and returns true if no coroutine waits; otherwise changes nothing.
+
+  // The next three touch nothing of the event once its being set is visible or a waiter is woken.
+
+  /// Sets the event and returns true if no coroutine waits; otherwise changes nothing.
   bool set_unless_waited_for() noexcept { return word_.set_unless_waited_for(); }
   /// Sets the event and wakes every waiter.
   CORACLE_NOINLINE() void set_for_all() noexcept;
   /// Wakes the first waiter, which consumes the set(); without a waiter the event becomes set.
   CORACLE_NOINLINE() void set_for_one() noexcept;
-  /// Returns true if `arriving` waits. Returns false if the event was set (it is then reset if it `closes`
-  /// behind each waiter) or stop was requested.
-  bool enqueue(queued_waiter& arriving, bool closes) noexcept {
+
+  /// Returns true if `arriving` waits. Returns false if stop was requested or the event was set; an
+  /// `auto_reset` event is then reset.
+  bool enqueue(queued_waiter& arriving, bool auto_reset) noexcept {
     const std::uintptr_t seen = word_.begin_lock();
     return seen == word_.not_set ? word_.wait(arriving, word_.not_set, word_.not_set)
-                                 : enqueue_after_others(arriving, seen, closes);
+                                 : enqueue_after_others(arriving, seen, auto_reset);
   }
   bool withdraw(queued_waiter& waiting) noexcept;
 
@@ -79,7 +82,7 @@ class event_state {
   CORACLE_NOINLINE() void set_for_several() noexcept;
   CORACLE_NOINLINE() void set_for_first() noexcept;
   CORACLE_NOINLINE()
-  bool enqueue_after_others(queued_waiter& arriving, std::uintptr_t begun, bool closes) noexcept;
+  bool enqueue_after_others(queued_waiter& arriving, std::uintptr_t begun, bool auto_reset) noexcept;
 
   waited_word<event_word<std::uintptr_t>> word_;
 };
@@ -96,11 +99,13 @@ class single_waiter_event_state {
   }
   bool reset() noexcept { return word_.reset(); }
   bool reset_if_set() noexcept { return word_.reset_if_set(); }
-  /// Both as event_state's; an event that `closes` behind its waiter stays unset if the waiter waits.
+  /// As event_state's.
   bool set_unless_waited_for() noexcept { return word_.set_unless_waited_for(); }
-  waiter* set_for_waiter(bool closes) noexcept;
+  /// Sets the event, and returns the waiter, which the caller must wake; null if none waits. If the waiter is
+  /// served, an `auto_reset` event stays unset.
+  waiter* set_for_waiter(bool auto_reset) noexcept;
   /// As event_state's. Requires: no coroutine is waiting; else the program ends with `misuse`.
-  bool enqueue(queued_waiter& arriving, bool closes, const char* misuse) noexcept;
+  bool enqueue(queued_waiter& arriving, bool auto_reset, const char* misuse) noexcept;
   bool withdraw(queued_waiter& waiting) noexcept;
 
  private:
