@@ -36,14 +36,17 @@ class page_cache {
     // with the last; so it refers to nothing that belongs to the first caller.
     const auto load = [this, name] { return fetch(name); };
     page loaded = co_await loads_.run(name, load);
-    kept_.insert_or_assign(name, loaded);
     co_return loaded;
   }
 
  private:
   coracle::task<page> fetch(std::string name) {
     connection& server = co_await server_;  // the first caller opens it, the others wait
-    co_return co_await server.load(std::move(name));
+    page loaded = co_await server.load(name);
+    // Here and not in get(): the callers resume after the load has ended, and a call in between would load
+    // the page again.
+    kept_.insert_or_assign(std::move(name), loaded);
+    co_return loaded;
   }
 
   coracle::shared_task<connection> server_ = open_connection();

@@ -13,7 +13,8 @@
 
 namespace coracle {
 /// Concurrent calls with an equal key share one execution of the work, and its result. It is not a cache: a
-/// call after the work has ended starts it again.
+/// call after the work has ended starts it again, even before the callers of the first have resumed. So let
+/// the work itself store a result that later calls are to find (docs/recipes.md#a-cache).
 ///
 ///     coracle::single_flight<std::string, page> pages;
 ///     page p = co_await pages.run(url, [url] { return fetch(url); });  // in any number of coroutines

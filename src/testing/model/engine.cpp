@@ -183,6 +183,7 @@ unsigned model_engine::start_thread(std::function<void()> body) {
   started.priority = choices_.is_random() ? limits_.random_depth + choices_.random(1'000'000) : 0;
   started.of_library = {};
   started.frames = {};
+  started.keeping = {};
   if (index != 0) {
     started.now = me().now;
     started.past = me().past;

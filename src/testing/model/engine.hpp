@@ -52,6 +52,7 @@ class model_engine {
   void end_all_in(void* memory, std::size_t size);
   coracle::detail::thread_state& state_of_thread() noexcept { return threads_[running_].of_library; }
   coracle::detail::frame_cache& frames_of_thread() noexcept { return threads_[running_].frames; }
+  coracle::detail::frame_keeping& keeping_of_thread() noexcept { return threads_[running_].keeping; }
   unsigned start_thread(std::function<void()> body);
   void join_thread(unsigned index);
   void record(std::string outcome);
@@ -130,6 +131,7 @@ class model_engine {
     model_clock change_past;   ///< of the stores that changed them
     coracle::detail::thread_state of_library;
     coracle::detail::frame_cache frames;
+    coracle::detail::frame_keeping keeping;
   };
   /// An access that other threads can observe.
   struct event {

@@ -154,4 +154,9 @@ detail::frame_cache& detail::this_thread_frames() noexcept {
   testing::model::model_engine* const here = testing::engine_or_null();
   return here ? here->frames_of_thread() : outside;
 }
+detail::frame_keeping& detail::this_thread_keeping() noexcept {
+  static frame_keeping outside;
+  testing::model::model_engine* const here = testing::engine_or_null();
+  return here ? here->keeping_of_thread() : outside;
+}
 }  // namespace coracle

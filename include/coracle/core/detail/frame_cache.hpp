@@ -23,21 +23,40 @@ namespace coracle::detail {
 /// Lets visit_shown_frames() find the lists of this thread until it ends (src/core/shown_frames.hpp).
 void show_free_frames(const void* lists, std::size_t bytes_of_link) noexcept;
 
-inline namespace CORACLE_FRAME_LINKS() {
-
-/// The memory of a frame that has been destroyed but not freed. Empty if destroying it freed no memory that
-/// this cache can keep.
+/// The memory of a frame that has been destroyed but not freed. Empty if destroying it freed no memory that a
+/// cache of frames can keep.
 struct kept_memory {
   std::size_t size = 0;
   void (*give_back)(void* frame, std::size_t size) noexcept = nullptr;
 };
+/// A frame whose memory is to be kept while it is destroyed: core/detail/frame_recycler.hpp. Units with and
+/// without AddressSanitizer have separate lists of free frames, and any of them may destroy a frame of the
+/// others.
+struct frame_keeping {
+  /// The lists of this thread that units of one kind use.
+  struct lists {
+    bool (*take_back)(void* memory) noexcept = nullptr;  ///< sets `kept`, or returns false: not in the lists
+    const lists* next = nullptr;
+  };
+  void* wanted = nullptr;  ///< the frame; null once `kept` is its memory
+  kept_memory kept;
+  const lists* all = nullptr;
+};
+#if defined(CORACLE_MODEL)
+frame_keeping& this_thread_keeping() noexcept;  // a thread of the model checker's has its own
+#else
+CORACLE_VISIBLE() inline constinit thread_local frame_keeping keeping_of_this_thread{};
+CORACLE_ALWAYS_INLINE() frame_keeping& this_thread_keeping() noexcept { return keeping_of_this_thread; }
+#endif
+
+inline namespace CORACLE_FRAME_LINKS() {
+
 struct frame_cache {
   frame_link lists[frame_lists];  ///< those that share a budget from `first_shared` on
   std::size_t shared_bytes = 0;   ///< in lists that share a budget
   std::size_t heap_bytes = 0;     ///< that it has taken from the heap since extend_heap()
   bool closed = false;            ///< the thread is ending; cache nothing more
-  void* keeps = nullptr;          ///< a frame that is being destroyed and whose memory must not be freed
-  kept_memory kept;               ///< the memory of that frame
+  frame_keeping::lists shown;     ///< the small classes, to all of this thread's units
 };
 inline constexpr std::size_t first_shared = small_classes, most_in_shared_list = 0xffff;
 

@@ -46,11 +46,11 @@ inline void free_frame_memory(void* memory, std::size_t size) noexcept;
 /// memory: it must then not be freed.
 inline bool keeps_frame(void* memory, std::size_t size,
                         void (*give_back)(void*, std::size_t) noexcept = &free_frame_memory) noexcept {
-  frame_cache& cache = this_thread_frames();
-  if (cache.keeps != memory) [[likely]]
+  frame_keeping& keeping = this_thread_keeping();
+  if (keeping.wanted != memory) [[likely]]
     return false;
-  cache.keeps = nullptr;
-  cache.kept = kept_memory{size, give_back};
+  keeping.wanted = nullptr;
+  keeping.kept = kept_memory{size, give_back};
   return true;
 }
 template <class Cache = frame_cache>
@@ -60,6 +60,9 @@ void free_large_frame(void* memory, std::size_t size) noexcept {
   if (size > largest_kept) return ::operator delete(memory);
   put_shared(this_thread_frames(), memory, large_class(size));
 }
+/// Takes back the frame at `memory`: destroy_and_keep() keeps it. Returns false if it is not in the lists.
+inline bool take_back_here(void* memory) noexcept;
+
 /// The list of its size class is full, has not been used yet, or belongs to a thread that is ending.
 template <class Cache = frame_cache>
 CORACLE_COLD()
@@ -69,6 +72,10 @@ void free_frame_without_room(void* memory, std::size_t index) noexcept {
   frame_link& list = cache.lists[index];
   if (list.below() || cache.closed) return put_shared(cache, memory, frame_classes + index);
   close_at_thread_exit();
+  if (!cache.shown.take_back) {
+    cache.shown = {&take_back_here, this_thread_keeping().all};
+    this_thread_keeping().all = &cache.shown;
+  }
   const std::size_t room = class_capacity(index);
   list = frame_link(as_free(memory, index, frame_link(nullptr, room)), room - 1);
 }
@@ -94,18 +101,25 @@ inline bool take_back_from(frame_cache& cache, void* memory, std::size_t index) 
   if (!first || memory_of(first, index) != memory) return false;
   cache.lists[index] = *first;
   as_memory(first, index);
-  cache.kept = {class_size(index), &free_frame_memory};
+  this_thread_keeping().kept = {class_size(index), &free_frame_memory};
   return true;
+}
+inline bool take_back_here(void* memory) noexcept {
+  for (std::size_t index = 0; index != small_classes; ++index) {
+    if (take_back_from(this_thread_frames(), memory, index)) return true;
+  }
+  return false;
 }
 /// Looks for the frame that this thread freed last: on the shortest path it is now the first of its list.
 /// Most have the size of the one before, since tasks that are stopped together are of one kind.
 template <class Cache>
 kept_memory take_back_freed(Cache& cache, void* memory) noexcept {
-  if (const std::size_t likely = frame_class(cache.kept.size);
+  frame_keeping& keeping = this_thread_keeping();
+  if (const std::size_t likely = frame_class(keeping.kept.size);
       likely < small_classes && take_back_from(cache, memory, likely))
-    return cache.kept;
-  for (std::size_t index = 0; index != small_classes; ++index) {
-    if (take_back_from(cache, memory, index)) return cache.kept;
+    return keeping.kept;
+  for (const frame_keeping::lists* each = keeping.all; each; each = each->next) {
+    if (each->take_back(memory)) return keeping.kept;
   }
   return {};
 }
@@ -113,10 +127,11 @@ kept_memory take_back_freed(Cache& cache, void* memory) noexcept {
 /// afterwards spares the shortest path that frees frames a check.
 template <class Destroy>
 kept_memory destroy_and_keep(void* memory, Destroy destroy) noexcept {
-  void* const outer = detail::exchange(this_thread_frames().keeps, memory);
+  void* const outer = detail::exchange(this_thread_keeping().wanted, memory);
   destroy();
-  frame_cache& cache = this_thread_frames();
-  return detail::exchange(cache.keeps, outer) == nullptr ? cache.kept : take_back_freed(cache, memory);
+  frame_keeping& keeping = this_thread_keeping();
+  return detail::exchange(keeping.wanted, outer) == nullptr ? keeping.kept
+                                                            : take_back_freed(this_thread_frames(), memory);
 }
 
 #if CORACLE_ADDRESSES_LEAVE_BITS()  // src/core/frame_cache.cpp
