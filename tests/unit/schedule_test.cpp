@@ -23,6 +23,8 @@
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "../support/many.hpp"
+#include "../support/run_on_stack.hpp"
 #include "watched_ending.hpp"
 
 namespace {
@@ -34,10 +36,10 @@ using coracle::stop_reason;
 using coracle::stop_source;
 using coracle::task;
 using coracle_test::detached;
-using coracle_test::watched_ending;
 using coracle_test::go_to;
 using coracle_test::run_all;
 using coracle_test::watch;
+using coracle_test::watched_ending;
 
 TEST_CASE("schedule(): stop requested before: it does not move, and ends as cancelled") {
   run_loop loop;
@@ -69,7 +71,7 @@ TEST_CASE("schedule(): stop requested before, a hundred thousand times in a row,
   run_loop loop;
   stop_source source;
   source.request_stop();
-  constexpr int times = 100'000;
+  constexpr int times = coracle_test::many(100'000);
   int cancelled = 0;
   const auto try_often = [&]() -> task<> {
     for (int i = 0; i != times; ++i) {
@@ -81,7 +83,7 @@ TEST_CASE("schedule(): stop requested before, a hundred thousand times in a row,
     }
   };
   watched_ending seen;
-  watch(nullptr, source, try_often(), seen);
+  CHECK(coracle_test::run_on_stack(256 * 1024, [&] { watch(nullptr, source, try_often(), seen); }));
   CHECK(seen.over);
   CHECK(cancelled == times);
 }
