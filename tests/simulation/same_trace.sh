@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# same_trace.sh SEEDS PROGRAM...: runs each program twice, in two processes that have their memory at different addresses.
-# The traces must be the same.
+# same_trace.sh SEEDS PROGRAM...: runs each program twice, in two processes whose memory is at different
+# addresses. The traces must be the same.
 set -euo pipefail
 seeds=$1
 shift
