@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
-# Runs each program given twice, in two processes that have their memory at different addresses: the traces are the same.
+# same_trace.sh SEEDS PROGRAM...: runs each program twice, in two processes whose memory is at different
+# addresses. The traces must be the same.
 set -euo pipefail
-traces() { "$1" 200 | sed 's/, [0-9]* ms$//'; }
+seeds=$1
+shift
+traces() { "$1" "$seeds" | sed 's/, [0-9]* ms$//'; }
 (($# != 0)) || { echo "no program is given" >&2; exit 1; }
 for program in "$@"; do
   first=$(traces "$program")

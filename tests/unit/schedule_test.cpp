@@ -23,6 +23,8 @@
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "../support/many.hpp"
+#include "../support/run_on_stack.hpp"
 #include "watched_ending.hpp"
 
 namespace {
@@ -34,16 +36,16 @@ using coracle::stop_reason;
 using coracle::stop_source;
 using coracle::task;
 using coracle_test::detached;
-using coracle_test::ending;
 using coracle_test::go_to;
 using coracle_test::run_all;
 using coracle_test::watch;
+using coracle_test::watched_ending;
 
 TEST_CASE("schedule(): stop requested before: it does not move, and ends as cancelled") {
   run_loop loop;
   stop_source source;
   source.request_stop(stop_reason::timed_out);
-  ending seen;
+  watched_ending seen;
   watch(nullptr, source, go_to(loop), seen);
   CHECK(seen.over);
   CHECK(seen.cancelled == stop_reason::timed_out);
@@ -55,7 +57,7 @@ TEST_CASE("schedule(): stop requested before, on an executor: it takes a turn th
   run_loop home, away;
   stop_source source;
   source.request_stop();
-  ending seen;
+  watched_ending seen;
   watch(&home, source, go_to(away), seen);
   CHECK(home.run_one());
   CHECK_FALSE(seen.over);
@@ -69,7 +71,7 @@ TEST_CASE("schedule(): stop requested before, a hundred thousand times in a row,
   run_loop loop;
   stop_source source;
   source.request_stop();
-  constexpr int times = 100'000;
+  constexpr int times = coracle_test::many(100'000);
   int cancelled = 0;
   const auto try_often = [&]() -> task<> {
     for (int i = 0; i != times; ++i) {
@@ -80,8 +82,8 @@ TEST_CASE("schedule(): stop requested before, a hundred thousand times in a row,
       }
     }
   };
-  ending seen;
-  watch(nullptr, source, try_often(), seen);
+  watched_ending seen;
+  CHECK(coracle_test::run_on_stack(256 * 1024, [&] { watch(nullptr, source, try_often(), seen); }));
   CHECK(seen.over);
   CHECK(cancelled == times);
 }
@@ -95,7 +97,7 @@ TEST_CASE("schedule(): stop requested on the way: it takes its turn, and is canc
     order.push_back(1);
   };
   other();
-  ending seen;
+  watched_ending seen;
   watch(nullptr, source, go_to(loop), seen);
   source.request_stop(stop_reason::shutting_down);
   CHECK_FALSE(seen.over);
@@ -110,7 +112,7 @@ TEST_CASE("schedule(): stop requested on the way: it takes its turn, and is canc
 TEST_CASE("schedule(): stop requested after: no effect") {
   run_loop loop;
   stop_source source;
-  ending seen;
+  watched_ending seen;
   watch(nullptr, source, go_to(loop), seen);
   CHECK(loop.run_one());
   source.request_stop();
@@ -134,7 +136,7 @@ TEST_CASE("schedule(): a race that is over nearby does not stop it") {
     co_await scheduler_ref(nullptr).schedule();
   };
   const auto below = [&]() -> task<> { co_await coracle::when_all(hops()); };
-  ending end;
+  watched_ending end;
   watch(nullptr, source, below(), end);
   CHECK_FALSE(end.over);
   run_all(loop);
@@ -153,7 +155,7 @@ TEST_CASE("schedule(): an operation that has a name may be awaited again") {
     }
   };
   auto hop = loop.schedule();
-  ending end;
+  watched_ending end;
   watch(nullptr, source, twice(hop), end);
   run_all(loop);
   CHECK(hops == 2);
@@ -164,7 +166,7 @@ TEST_CASE("schedule(): out of reach of the token where it is shielded") {
   stop_source source;
   source.request_stop();
   const auto shielded = [&]() -> task<> { co_await coracle::shielded(loop.schedule()); };
-  ending seen;
+  watched_ending seen;
   watch(nullptr, source, shielded(), seen);
   CHECK_FALSE(seen.over);
   CHECK(loop.run_one());
@@ -203,7 +205,7 @@ TEST_CASE("schedule() of a pool: stop requested before or on the way cancels, an
     co_await pool.schedule();
     while (!source.stop_requested()) std::this_thread::yield();
   };
-  ending seen, late;
+  watched_ending seen, late;
   bool arrived = false, moved = false;
   coracle_test::run_detached(hold());
   watch(nullptr, source, travel(arrived), seen);
@@ -221,7 +223,7 @@ TEST_CASE(
     "schedule() of a round_robin_scheduler: before, it does not suspend; on the way, it takes its turn") {
   coracle::round_robin_scheduler<2> ring;
   stop_source source;
-  ending during, before;
+  watched_ending during, before;
   watch(nullptr, source, go_to(ring), during);
   CHECK_FALSE(during.over);
   source.request_stop();
@@ -270,7 +272,7 @@ TEST_CASE("scheduler_ref: decides when it is awaited, not when schedule() is cal
 
 TEST_CASE("scheduler_ref: of no executor it goes nowhere; current_scheduler() refers to the caller's") {
   run_loop loop;
-  ending seen;
+  watched_ending seen;
   stop_source source;
   scheduler_ref nowhere{nullptr};
   watch(nullptr, source, go_to(nowhere), seen);
@@ -287,7 +289,7 @@ TEST_CASE("scheduler_ref, inline_scheduler: stop requested before cancels, thoug
   run_loop loop;
   stop_source source;
   source.request_stop();
-  ending of_ref, of_inline;
+  watched_ending of_ref, of_inline;
   scheduler_ref here{&loop};
   coracle::inline_scheduler stay;
   watch(&loop, source, go_to(here), of_ref);
@@ -327,7 +329,7 @@ TEST_CASE("via, resume_on: a result that is there is delivered, also if stop is 
       co_await coracle::shielded(home.schedule());
     };
   }
-  ending seen;
+  watched_ending seen;
   watch(&home, source, journey(), seen);
   for (int i = 0; i != 3; ++i) {
     run_all(home);
@@ -349,7 +351,7 @@ TEST_CASE("via, resume_on: so is an exception") {
     comes_home = true;
   }
   SUBCASE("resume_on") { journey = coracle::resume_on(fail_and_stop(source), abroad); }
-  ending seen;
+  watched_ending seen;
   watch(&home, source, std::move(journey), seen);
   for (int i = 0; i != 3; ++i) {
     run_all(home);
@@ -376,7 +378,7 @@ TEST_CASE(
     journey = coracle::via(child(), abroad);
     comes_home = true;
   }
-  ending seen;
+  watched_ending seen;
   watch(&home, source, std::move(journey), seen);
   run_all(home);
   source.request_stop(stop_reason::lost_race);
@@ -393,7 +395,7 @@ TEST_CASE("via: the child goes on under the inherited token; only the way back i
   stop_source source;
   coracle::async_manual_reset_event never;
   const auto child = [&]() -> task<> { co_await never; };
-  ending seen;
+  watched_ending seen;
   watch(&home, source, coracle::via(child(), abroad), seen);
   run_all(home);
   run_all(abroad);
@@ -417,7 +419,7 @@ TEST_CASE("resume_on a generator: an element that is there is delivered in spite
     auto source_here = coracle::resume_on(numbers(source), abroad);
     while (auto* each = co_await source_here.next()) got.push_back(*each);
   };
-  ending seen;
+  watched_ending seen;
   watch(nullptr, source, consume(), seen);
   run_all(abroad);
   CHECK(got == std::vector{1, 2});
@@ -436,7 +438,7 @@ TEST_CASE("schedule_on a generator: stop requested on the way to the next elemen
       if (*each == 3) source.request_stop();
     }
   };
-  ending seen;
+  watched_ending seen;
   watch(nullptr, source, consume(), seen);
   run_all(abroad);
   CHECK(made == 3);

@@ -13,7 +13,7 @@
 
 namespace coracle_test {
 /// How a coroutine ended, and where it was then.
-struct ending {
+struct watched_ending {
   bool over = false;
   std::optional<coracle::stop_reason> cancelled;
   bool failed = false;
@@ -21,7 +21,7 @@ struct ending {
 };
 /// Awaits `work` with the stop token of `source`, from `home` if there is one.
 inline detached watch(coracle::run_loop* home, coracle::stop_source& source, coracle::task<> work,
-                      ending& seen) {
+                      watched_ending& seen) {
   if (home) co_await home->schedule();
   try {
     co_await coracle::with_stop(std::move(work), source.get_token());

@@ -19,9 +19,9 @@ using coracle::run_loop;
 using coracle::stop_source;
 using coracle::task;
 using coracle_test::detached;
-using coracle_test::ending;
 using coracle_test::run_all;
 using coracle_test::watch;
+using coracle_test::watched_ending;
 
 TEST_CASE("yield: goes behind what is queued on the executor") {
   run_loop loop;
@@ -51,7 +51,7 @@ TEST_CASE("yield: stop requested before, or while others run, cancels; also outs
   run_loop loop;
   stop_source during, before;
   const auto work = [&]() -> task<> { co_await coracle::this_task::yield(); };
-  ending seen_during, seen_before, seen_outside;
+  watched_ending seen_during, seen_before, seen_outside;
   watch(&loop, during, work(), seen_during);
   CHECK(loop.run_one());
   CHECK_FALSE(seen_during.over);
