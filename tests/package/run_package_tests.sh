@@ -97,7 +97,7 @@ by_pkg_config() {
   echo "$flags"
   # shellcheck disable=SC2086  # the flags are words
   g++-12 -std=c++20 -O1 "$@" "$consumer/$source.cpp" $flags -o "$work/by_$package$*"
-  [[ $("$work/by_$package$*") == 42 ]]
+  [[ $(LD_PRELOAD="" "$work/by_$package$*") == 42 ]] # AddressSanitizer refuses to come second
 }
 pkg_config() { by_pkg_config coracle coracle; }
 pkg_config_cppcoro() { by_pkg_config coracle-cppcoro cppcoro; }
