@@ -107,6 +107,18 @@ void touch_against_free(Touch touch) {
   owner.reset();
   other.join();
 }
+/// What a stack does: an object ends, something else overwrites the end of its storage, and another begins.
+template <class Object>
+void use_storage_again() {
+  alignas(Object) std::array<unsigned char, sizeof(Object)> place;
+  for (std::size_t kept = 0; kept != sizeof(Object); kept += 8) {
+    ::new (static_cast<void*>(place.data())) Object(1);
+    auto* volatile bytes = place.data();
+    std::launder(reinterpret_cast<Object*>(bytes))->~Object();
+    for (std::size_t i = kept; i != sizeof(Object); ++i) bytes[i] = 110;
+  }
+  std::launder(reinterpret_cast<Object*>(::new (static_cast<void*>(place.data())) Object(2)))->~Object();
+}
 /// A coroutine with a plain local in its frame.
 detached field_in_frame(std::coroutine_handle<>& waits, coracle::detail::plain<int>*& field) {
   coracle::detail::plain<int> local = 0;
@@ -213,17 +225,10 @@ void ends_of_plain_fields(model_test& run) {
     }
     other.join();
   });
-  run.check("storage is used again that something else has used in part", model_test::all, [] {
-    using plain = coracle::detail::plain<int>;
-    alignas(plain) std::array<unsigned char, sizeof(plain)> place;
-    for (std::size_t kept = 0; kept != sizeof(plain); kept += 8) {
-      ::new (static_cast<void*>(place.data())) plain(1);
-      auto* volatile bytes = place.data();
-      std::launder(reinterpret_cast<plain*>(bytes))->~plain();
-      for (std::size_t i = kept; i != sizeof(plain); ++i) bytes[i] = 110;
-    }
-    std::launder(reinterpret_cast<plain*>(::new (static_cast<void*>(place.data())) plain(2)))->~plain();
-  });
+  run.check("storage of a plain field is used again that something else has used in part", model_test::all,
+            use_storage_again<coracle::detail::plain<int>>);
+  run.check("storage of an atomic is used again that something else has used in part", model_test::all,
+            use_storage_again<word>);
 #if !CORACLE_ADDRESS_SANITIZER()  // which sees uses of freed memory, and may not be asked what lies in it
   run.finds("a plain field is freed that nobody destroys", "free of the plain field", model_test::all, [] {
     auto* const place = new never_destroyed;

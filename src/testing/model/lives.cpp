@@ -41,8 +41,7 @@ bool is_known(const model_location& at, std::uint64_t execution) {
 }  // namespace
 
 void model_engine::init(model_location& at, std::uint64_t value) {
-  if (at.life.is_any(kind::atomic) && at.execution == execution_)
-    expect_unused(at, "another object in place");
+  if (is_known(at, execution_)) expect_unused(at, "another object in place");
   at.life.begin(kind::atomic);
   at.execution = execution_;
   at.count = 0;
