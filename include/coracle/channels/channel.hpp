@@ -65,7 +65,7 @@ class bounded_channel : private basic_channel<channel_element_t<Element>, Buffer
   using base::is_closed;
   [[nodiscard]] std::size_t capacity() const noexcept { return this->buffer().capacity(); }
 
-  using base::begin, base::end;  // for the message
+  using base::begin, base::end;  // which reject a range-for
 };
 }  // namespace detail
 

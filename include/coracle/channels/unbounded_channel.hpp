@@ -75,7 +75,7 @@ class unbounded_channel : private detail::growing_channel<detail::channel_elemen
   using base::close;
   using base::is_closed;
 
-  using base::begin, base::end;  // for the message
+  using base::begin, base::end;  // which reject a range-for
 
  private:
   CORACLE_NOINLINE() void grow() {

@@ -102,7 +102,7 @@ auto shielded(Work&& child) {
   return detail::with_other_stop<false, detail::work_t<Work>>(
       detail::as_awaitable(static_cast<Work&&>(child)), {});
 }
-/// Awaits `child` with `local` bound to `value` for everything below it: see task_local. `value` is moved in.
+/// Awaits `child`, with `local` bound to `value` for it and for everything below it: see task_local.
 /// Resumes on    where `child` does.
 /// Cancellation  as `child`, which inherits stop token and deadline.
 /// Exceptions    those of `child`, and of moving `value`.

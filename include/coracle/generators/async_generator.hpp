@@ -255,7 +255,7 @@ class [[nodiscard("begin() does nothing until it is awaited")]] async_generator<
     return iterator{this->body_};
   }
 
-  // What a range-for calls.
+  // These reject a range-for in one error.
   template <class Self = begin_operation>
   bool operator!=(const iterator&) const {
     static_assert(!sizeof(Self*),

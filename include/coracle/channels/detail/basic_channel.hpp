@@ -55,7 +55,7 @@ class basic_channel {
   void close() noexcept;
   bool is_closed() const noexcept { return elements_.is_closed(); }
 
-  // What a range-for calls. It is no iterator, so a channel is no range.
+  // These reject a range-for in one error. What they return is no iterator, so a channel is no range.
   struct not_awaited {
     T& operator*() const;
     void operator++();

@@ -40,7 +40,7 @@ struct frame_keeping {
   };
   void* wanted = nullptr;  ///< the frame; null once `kept` is its memory
   kept_memory kept;
-  const lists* all = nullptr;
+  const lists* all = nullptr;  ///< one for each kind of unit that has freed a frame on this thread
 };
 #if defined(CORACLE_MODEL)
 frame_keeping& this_thread_keeping() noexcept;  // a thread of the model checker's has its own
@@ -56,7 +56,7 @@ struct frame_cache {
   std::size_t shared_bytes = 0;   ///< in lists that share a budget
   std::size_t heap_bytes = 0;     ///< that it has taken from the heap since extend_heap()
   bool closed = false;            ///< the thread is ending; cache nothing more
-  frame_keeping::lists shown;     ///< the small classes, to all of this thread's units
+  frame_keeping::lists shown;     ///< the lists of small classes, registered in frame_keeping::all
 };
 inline constexpr std::size_t first_shared = small_classes, most_in_shared_list = 0xffff;
 

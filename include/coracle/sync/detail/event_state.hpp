@@ -25,8 +25,8 @@ class event_word : public exchanged_word<Word> {
   [[nodiscard]] bool is_set() const noexcept {
     return this->load_unlocked(memory_order_acquire) == is_set_now; /*E1*/
   }
-  /// Sets the event if no coroutine waits, and returns whether it did. Changes the word also if it is set
-  /// already: who resets it then sees what this setter wrote.
+  /// Sets the event if no coroutine waits, and returns whether it did. Changes the word even if it is
+  /// set already: whoever resets it then sees what this setter wrote.
   bool set_unless_waited_for() noexcept {
     Word seen = this->load(memory_order_relaxed); /*E5*/
     while (is_free(seen)) {
