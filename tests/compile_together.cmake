@@ -45,3 +45,28 @@ function(coracle_compile_together result count)
   endwhile()
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
+
+# coracle_unite(TARGET LABEL FILE... SOURCES source...): one program of programs, whose files coracle_compile_together() has
+# put into namespaces of these names. It runs the main() of the one that it is called like: LABEL_NAME, a link.
+function(coracle_unite target label)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES")
+  set(declarations)
+  set(calls)
+  foreach(source IN LISTS arg_UNPARSED_ARGUMENTS)
+    cmake_path(GET source STEM name)
+    set(program ${label}_${name})
+    file(CREATE_LINK ${target} ${CMAKE_CURRENT_BINARY_DIR}/${program} SYMBOLIC)
+    string(APPEND declarations "namespace ${program} {\nint main(int argc, char** argv);\n}\n")
+    string(APPEND calls "  if (path.ends_with(\"/${program}\")) return ${program}::main(argc, argv);\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${target}.cpp @ONLY CONTENT [[
+#include <string_view>
+
+@declarations@
+int main(int argc, char** argv) {
+  const std::string_view path = argv[0];
+@calls@  return 2;
+}
+]])
+  add_executable(${target} EXCLUDE_FROM_ALL ${arg_SOURCES} ${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp)
+endfunction()

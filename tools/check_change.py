@@ -95,7 +95,7 @@ def main():
     affected = nearest_users(sources, included_by())
     units = [Path(file).stem.removesuffix("_test") for file in affected if file.startswith(("tests/unit/", "tests/compat/"))
              and file.endswith("_test.cpp")]
-    models = [Path(file).stem for file in affected if file.startswith("tests/model/") and file.endswith(".cpp")]
+    models = [Path(file).stem for file in affected if re.fullmatch(r"tests/model/\w+\.cpp", file)]
     left = run_tests("unit", units[:PER_ROUND], PER_ROUND, begun, log)
     left_models = run_tests("model", models, 1, begun, log)
     left += run_tests("unit", units[PER_ROUND:], PER_ROUND, begun, log)

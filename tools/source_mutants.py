@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Mutants that only a compiler can make: steps of a protocol in another order, or left out.
 
-    tools/source_mutants.py [--jobs N] LIBRARY | --texts
+    tools/source_mutants.py [--jobs N] LIBRARY... | --texts
 
 Each row of MUTANTS changes one text of a file, which must be there once, in a copy; then the named program of tests/model is
-compiled against the copy and LIBRARY (libcoracle-model.a), and must fail; the first changes nothing, and must not. Those of
-one access tools/mutants.py makes. `--texts` only looks whether each text is there, as a change of the code may forget.
+compiled against the copy and the libraries (libmodel_framework.a, libcoracle-model.a), and must fail; the first changes
+nothing, and must not. Those of one access tools/mutants.py makes. `--texts` only looks whether each text is there, as a change
+of the code may forget.
 """
 import argparse
 import concurrent.futures
@@ -155,7 +156,7 @@ def complaint(mutant):
     return f"{header}: {what}: the text is there {times} times: bring the row up to date" if times != 1 else None
 
 
-def run(mutant, library, folder):
+def run(mutant, libraries, folder):
     """Returns None if the mutant is killed, otherwise why it is not."""
     if wrong := complaint(mutant):
         return wrong
@@ -169,7 +170,7 @@ def run(mutant, library, folder):
     # What the program compiles itself the linker does not take from the library, where nothing is changed.
     (copy / "core.cpp").write_text("".join(f'#include "{source}"\n' for folder in ("core", "sync", "compose")
                                            for source in sorted((copy / "src" / folder).glob("*.cpp"))))
-    command = [*COMPILE, f"-I{copy}/include", f"{copy}/tests/model/{program}.cpp", f"{copy}/core.cpp", library,
+    command = [*COMPILE, f"-I{copy}/include", f"{copy}/tests/model/{program}.cpp", f"{copy}/core.cpp", *libraries,
                "-o", f"{copy}/program"]
     built = subprocess.run(command, capture_output=True, text=True)
     if built.returncode != 0:
@@ -193,16 +194,16 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--jobs", type=int, default=2)
     options.add_argument("--texts", action="store_true")
-    options.add_argument("library", nargs="?")
+    options.add_argument("libraries", nargs="*")
     arguments = options.parse_args()
     if arguments.texts:
         complaints = list(filter(None, map(complaint, MUTANTS)))
         print("\n".join(complaints) or f"the texts of {len(MUTANTS)} mutants are there")
         return 1 if complaints else 0
-    if not arguments.library:
+    if not arguments.libraries:
         options.error("no LIBRARY given")
     with tempfile.TemporaryDirectory() as name, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        results = list(pool.map(lambda each: run(each, arguments.library, pathlib.Path(name)), MUTANTS))
+        results = list(pool.map(lambda each: run(each, arguments.libraries, pathlib.Path(name)), MUTANTS))
     for (header, program, what, *_), result in zip(MUTANTS, results):
         print(f"{'killed' if result is None else result:9} {header}: {what} (model.{program})", flush=True)
     wrong = results[1:]

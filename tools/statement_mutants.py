@@ -125,7 +125,7 @@ def configure(folder):
             f"-O1 -include {folder}/tools/statement_mutants.hpp"
     parts = [f"-DCORACLE_BUILD_{part}=OFF" for part in ("EXAMPLES", "TOUR", "BENCH")] + ["-DCORACLE_UNIT_TESTS_TOGETHER=8"]
     subprocess.run(["cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", "-DCMAKE_CXX_COMPILER=clang++-22",
-                    "-DCMAKE_BUILD_TYPE=None", "-DCORACLE_UNIT_TEST_FLAGS=-O0", f"-DCMAKE_CXX_FLAGS={flags}", *parts],
+                    "-DCMAKE_BUILD_TYPE=None", "-DCORACLE_TEST_FLAGS=-O0", f"-DCMAKE_CXX_FLAGS={flags}", *parts],
                    check=True, stdout=subprocess.DEVNULL)
 
 

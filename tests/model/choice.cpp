@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <coracle/core/detail/choice.hpp>
 
-#include "model_test.hpp"
+#include "framework/model_test.hpp"
 
 namespace {
 using coracle::detail::choice;

@@ -4,7 +4,7 @@
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <stdexcept>
 
-#include "model_test.hpp"
+#include "framework/model_test.hpp"
 #include "model_waits.hpp"
 #include "two_workers.hpp"
 

@@ -5,7 +5,7 @@
 #include <coracle/exec/run_loop.hpp>
 #include <optional>
 
-#include "model_test.hpp"
+#include "framework/model_test.hpp"
 
 namespace {
 using coracle::resumption;

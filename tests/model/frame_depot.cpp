@@ -5,7 +5,7 @@
 #include <coracle/core/detail/frame_depot.hpp>
 #include <cstddef>
 
-#include "model_test.hpp"
+#include "framework/model_test.hpp"
 
 namespace {
 using namespace coracle_test;

@@ -5,7 +5,7 @@
 #include <coracle/base/park.hpp>
 #include <memory>
 
-#include "model_test.hpp"
+#include "framework/model_test.hpp"
 
 namespace {
 using coracle::resumption;

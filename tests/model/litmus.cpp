@@ -4,7 +4,7 @@
 #include <coracle/base/park.hpp>
 #include <memory>
 
-#include "model_test.hpp"
+#include "framework/model_test.hpp"
 
 namespace {
 using namespace coracle_test;

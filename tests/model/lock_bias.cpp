@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "../../src/io/lock_bias.hpp"
 
-#include "model_test.hpp"
+#include "framework/model_test.hpp"
 
 namespace {
 using coracle::detail::biased_lock;

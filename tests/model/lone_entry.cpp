@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "../../src/exec/lone_entry.hpp"
 
-#include "model_test.hpp"
+#include "framework/model_test.hpp"
 
 namespace {
 using coracle::resumption;

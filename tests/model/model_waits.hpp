@@ -6,7 +6,7 @@
 #include <coracle/core/with_environment.hpp>
 
 #include "../support/detached.hpp"
-#include "model_test.hpp"
+#include "framework/model_test.hpp"
 
 namespace coracle_test {
 using plain_int = coracle::detail::plain<int>;

@@ -3,7 +3,7 @@
 #include <array>
 #include <coracle/exec/parallel_for.hpp>
 
-#include "model_test.hpp"
+#include "framework/model_test.hpp"
 
 namespace {
 using coracle::detail::untaken_numbers;

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "model_test.hpp"
+#include "framework/model_test.hpp"
 #include "model_waits.hpp"
 
 namespace {

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "model_test.hpp"
+#include "framework/model_test.hpp"
 
 namespace {
 using coracle::testing::model_check;

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: MIT
 #include "../../src/io/signal_route.hpp"
 
-#include "model_test.hpp"
+#include "framework/model_test.hpp"
 
 namespace {
 using coracle::detail::plain;

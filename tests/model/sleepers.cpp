@@ -4,7 +4,7 @@
 
 #include <coracle/base/small_mutex.hpp>
 
-#include "model_test.hpp"
+#include "framework/model_test.hpp"
 
 namespace {
 using coracle::detail::sleepers;

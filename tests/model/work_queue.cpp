@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "model_test.hpp"
+#include "framework/model_test.hpp"
 
 namespace {
 using coracle::resumption;

@@ -1,43 +1,33 @@
-// tests/model/model_mutants.hpp -- breaks the shipped code in one place after another: does a case fail?
+// tests/model/framework/model_mutants.cpp -- breaks the shipped code in one place after another: does a case fail?
 // SPDX-License-Identifier: MIT
-#pragma once
+#include "model_mutants.hpp"
+
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <coracle/testing/model/model_check.hpp>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
-#include <functional>
-#include <optional>
-#include <set>
-#include <string>
-#include <vector>
+#include <utility>
 
-#include "../../src/testing/model/mutation.hpp"
+#include "../../../src/testing/model/mutation.hpp"
 
 namespace coracle_test {
-/// A check that a program has registered.
-struct model_case {
-  std::string name;
-  coracle::testing::model_limits limits;
-  std::function<void()> body;
-  std::optional<std::set<std::string>> outcomes{};  ///< exactly these; none: whatever they are
-
-  /// What is wrong, or empty.
-  [[nodiscard]] std::string wrong_with(const coracle::testing::model_result& result) const {
-    if (!result.passed) return result.failure;
-    if (!outcomes) return {};
-    for (const std::string& each : result.outcomes) {
-      if (!outcomes->contains(each)) return "outcome " + each;
-    }
-    return result.complete && result.outcomes.size() != outcomes->size() ? "an outcome never comes" : "";
+namespace {
+/// What is wrong, or empty.
+std::string wrong_with(const model_case& one, const coracle::testing::model_result& result) {
+  if (!result.passed) return result.failure;
+  if (!one.outcomes) return {};
+  for (const std::string& each : result.outcomes) {
+    if (!one.outcomes->contains(each)) return "outcome " + each;
   }
-};
+  return result.complete && result.outcomes.size() != one.outcomes->size() ? "an outcome never comes" : "";
+}
 
 /// Mutants of single accesses, made by the checker itself.
 struct access_mutants {
@@ -99,24 +89,18 @@ using shipped_mutants = statement_mutants;
 using shipped_mutants = access_mutants;
 #endif
 
-/// Runs every case once unchanged and notes the places in shipped code that it reaches. Then runs each mutant
-/// of these places, in a process of its own, against the cases that reach it, the cheapest first, until one
-/// fails. Prints a line for each: "killed" or "survived", the description by `Kind`, the case that failed and
-/// its message. tools/mutants.py and tools/statement_mutants.py, which know the other programs, draw the
-/// conclusions.
+/// run_mutants(), of one kind of mutants.
 template <class Kind>
-class model_mutants {
+class trial {
  public:
-  /// `budget`: executions of one case, unchanged and with each mutant. `left_out`: a file that names the
-  /// mutants to skip, one per line in the form of Kind::name_of(); may be empty.
-  model_mutants(std::uint64_t budget, const std::string& left_out) : budget_(budget) {
+  /// `left_out` names mutants in the form of Kind::name_of().
+  trial(std::vector<model_case> cases, std::uint64_t budget, const std::string& left_out) : budget_(budget) {
+    for (model_case& each : cases) cases_.push_back({std::move(each), 0, {}});
     if (left_out.empty()) return;
     std::ifstream file{left_out};
     if (!file) std::abort();
     for (std::string line; std::getline(file, line);) left_out_.insert(line);
   }
-  void add(model_case each) { cases_.push_back({std::move(each), 0, {}}); }
-
   /// 1: a case fails as it is.
   int run() {
     for (tried& each : cases_) {
@@ -155,7 +139,7 @@ class model_mutants {
     for (const place& one : each.places) {
       if (!is_among(places_, one)) places_.push_back(one);
     }
-    const std::string wrong = each.what.wrong_with(result);
+    const std::string wrong = wrong_with(each.what, result);
     if (!wrong.empty()) std::printf("FAILED as it is: %s: %s\n", each.what.name.c_str(), wrong.c_str());
     return wrong.empty();
   }
@@ -196,7 +180,7 @@ class model_mutants {
       coracle::testing::model_limits limits = each.what.limits;
       limits.executions = std::min({limits.executions, budget_, each.executions * 2 + 1000});
       const auto result = coracle::testing::model_check(limits, each.what.body);
-      const std::string wrong = each.what.wrong_with(result);
+      const std::string wrong = wrong_with(each.what, result);
       if (wrong.empty()) continue;
       tell(each.what.name + ": " + wrong);
       ::_exit(1);
@@ -225,4 +209,9 @@ class model_mutants {
   std::vector<tried> cases_;
   std::vector<place> places_;
 };
+}  // namespace
+
+int run_mutants(std::vector<model_case> cases, std::uint64_t budget, const std::string& left_out) {
+  return trial<shipped_mutants>{std::move(cases), budget, left_out}.run();
+}
 }  // namespace coracle_test
