@@ -164,25 +164,14 @@ awaiting_frame scope_state::above(shared_promise& self, stop_reason why) noexcep
 
 void scope_state::throw_errors() {
   reported_ = true;
-  std::vector<std::exception_ptr> errors;
-  std::size_t count = 0;
-  std::exception_ptr first;
-  const auto for_each = [this](auto f) {
-    for (auto* each = failed_.front(); each; each = static_cast<scope_child*>(each->next)) f(*each);
-    for (auto* each = held_.front(); each; each = static_cast<scope_future_child*>(each->next)) f(*each);
-  };
+  gathered_errors errors;
+  for (auto* each = failed_.front(); each; each = static_cast<scope_child*>(each->next))
+    errors.add(each->error);
   for (auto* each = held_.front(); each; each = static_cast<scope_future_child*>(each->next)) {
+    errors.add(each->error);
     each->is_settled = true;
   }
-  for_each([&](const scope_child& each) {
-    if (count++ == 0) first = each.error;
-  });
-  throw_together(first, count, [&](std::vector<std::exception_ptr>& all) {
-    std::size_t index = 0;
-    for_each([&](const scope_child& each) {
-      if (index++ != 0) all.push_back(each.error);
-    });
-  });
+  errors.throw_together();
 }
 
 void scope_state::report_running() noexcept {

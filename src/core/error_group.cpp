@@ -50,16 +50,29 @@ error_group::~error_group() {
 const std::vector<std::exception_ptr>& error_group::errors() const noexcept { return shared_->errors; }
 const char* error_group::what() const noexcept { return shared_->text.c_str(); }
 
-void detail::group_errors(std::exception_ptr& first, std::size_t most,
-                          void (*add)(std::vector<std::exception_ptr>& errors, void* others), void* others) {
-  if (most < 2) return;
-  CORACLE_TRY() {
-    std::vector<std::exception_ptr> errors{first};
-    errors.reserve(most);
-    add(errors, others);
-    if (errors.size() > 1 && !all_are_bad_alloc(errors))
-      first = std::make_exception_ptr(error_group(std::move(errors)));
+void detail::gathered_errors::add(std::exception_ptr error) noexcept {
+  if (!error) return;
+  if (!first_) {
+    first_ = std::move(error);
+    return;
   }
-  CORACLE_CATCH(const std::bad_alloc&, error) {}  // `first` is unchanged
+  CORACLE_TRY() { others_.push_back(std::move(error)); }
+  CORACLE_CATCH(const std::bad_alloc&, lost) {}  // the others are thrown without it
+}
+void detail::gathered_errors::add_first(std::exception_ptr error) noexcept {
+  std::swap(first_, error);
+  if (!error) return;
+  CORACLE_TRY() { others_.insert(others_.begin(), std::move(error)); }
+  CORACLE_CATCH(const std::bad_alloc&, lost) {}
+}
+void detail::gathered_errors::throw_together() {
+  if (!others_.empty()) {
+    CORACLE_TRY() {
+      others_.insert(others_.begin(), first_);
+      if (!all_are_bad_alloc(others_)) first_ = std::make_exception_ptr(error_group(std::move(others_)));
+    }
+    CORACLE_CATCH(const std::bad_alloc&, lost) {}  // the first one is thrown alone
+  }
+  rethrow(first_);
 }
 }  // namespace coracle

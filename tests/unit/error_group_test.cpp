@@ -12,6 +12,7 @@
 
 namespace {
 using coracle::error_group;
+using coracle::detail::gathered_errors;
 
 std::exception_ptr error(const char* what) { return std::make_exception_ptr(std::runtime_error(what)); }
 
@@ -31,29 +32,48 @@ TEST_CASE("error_group: copies share the errors, and a group may hold a group") 
 }
 
 TEST_CASE("error_group: a single error is thrown as itself, several as a group, the first one first") {
-  const auto add = [](std::vector<std::exception_ptr>& errors) { errors.push_back(error("second")); };
-  CHECK_THROWS_WITH_AS(coracle::detail::throw_together(error("first"), 1, add), "first", std::runtime_error);
-  CHECK_THROWS_WITH_AS(coracle::detail::throw_together(error("first"), 2, add), "2 errors: first; second",
+  gathered_errors errors;
+  errors.add(nullptr);
+  CHECK(errors.empty());
+  errors.add(error("first"));
+  CHECK_THROWS_WITH_AS(gathered_errors(errors).throw_together(), "first", std::runtime_error);
+  errors.add(error("second"));
+  errors.add(error("third"));
+  CHECK_THROWS_WITH_AS(gathered_errors(errors).throw_together(), "3 errors: first; second; third",
                        error_group);
 }
 
+TEST_CASE("error_group: an error is put before those that are there") {
+  gathered_errors errors;
+  errors.add_first(error("first"));
+  CHECK_THROWS_WITH_AS(gathered_errors(errors).throw_together(), "first", std::runtime_error);
+  gathered_errors others;
+  others.add(error("second"));
+  others.add(error("third"));
+  others.add_first(error("first"));
+  CHECK_THROWS_WITH_AS(others.throw_together(), "3 errors: first; second; third", error_group);
+}
+
 TEST_CASE("error_group: where all say that there is no memory, one of them is thrown") {
-  const auto no_memory = std::make_exception_ptr(std::bad_alloc());
-  const auto another = [&](std::vector<std::exception_ptr>& errors) { errors.push_back(no_memory); };
-  CHECK_THROWS_AS(coracle::detail::throw_together(no_memory, 2, another), std::bad_alloc);
-  const auto add = [](std::vector<std::exception_ptr>& errors) { errors.push_back(error("second")); };
-  CHECK_THROWS_AS(coracle::detail::throw_together(no_memory, 2, add), error_group);
+  gathered_errors errors;
+  errors.add(std::make_exception_ptr(std::bad_alloc()));
+  errors.add(std::make_exception_ptr(std::bad_alloc()));
+  CHECK_THROWS_AS(gathered_errors(errors).throw_together(), std::bad_alloc);
+  errors.add(error("third"));
+  CHECK_THROWS_AS(gathered_errors(errors).throw_together(), error_group);
 }
 
 TEST_CASE("error_group: without memory for it the first error is thrown" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   const auto first = error("first"), second = error("second");
-  const auto add = [&](std::vector<std::exception_ptr>& errors) { errors.push_back(second); };
   int alone = 0, together = 0;
   for (std::size_t k = 1; together == 0; ++k) {
     try {
       const coracle::testing::failing_allocation failing(k);
-      coracle::detail::throw_together(first, 2, add);
+      gathered_errors errors;
+      errors.add(first);
+      errors.add(second);
+      errors.throw_together();
     } catch (const std::runtime_error&) {
       ++alone;
     } catch (const error_group&) {

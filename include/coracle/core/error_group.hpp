@@ -37,24 +37,22 @@ class error_group : public std::exception {
 };
 
 namespace detail {
-/// Replaces `first` by an error_group of it and of those that `add(errors, others)` appends, at most `most`
-/// in all. Leaves `first` as it is if there is no other error, if the group cannot be allocated, or if all
-/// errors are std::bad_alloc.
-void group_errors(std::exception_ptr& first, std::size_t most,
-                  void (*add)(std::vector<std::exception_ptr>& errors, void* others), void* others);
+/// The errors of some work: a single one is thrown as itself, several as an error_group. Where there is no
+/// memory for the others, and where all of them are std::bad_alloc, only the first one is thrown.
+class gathered_errors {
+ public:
+  gathered_errors() noexcept = default;
+  [[nodiscard]] bool empty() const noexcept { return !first_; }
+  /// Puts an error behind those added before; null has no effect.
+  void add(std::exception_ptr error) noexcept;
+  /// Puts it before all others. Requires: no other error was put first.
+  void add_first(std::exception_ptr error) noexcept;
+  /// Requires: not empty.
+  [[noreturn]] void throw_together();
 
-/// Throws `first` if it is the only error; otherwise what group_errors() makes of it and of those that
-/// `add_others(errors)` appends.
-template <class AddOthers>
-[[noreturn]] CORACLE_COLD() void throw_together(std::exception_ptr first, std::size_t most,
-                                                AddOthers add_others) {
-  group_errors(
-      first, most,
-      [](std::vector<std::exception_ptr>& errors, void* others) {
-        (*static_cast<AddOthers*>(others))(errors);
-      },
-      &add_others);
-  rethrow(first);
-}
+ private:
+  std::exception_ptr first_;
+  std::vector<std::exception_ptr> others_;
+};
 }  // namespace detail
 }  // namespace coracle

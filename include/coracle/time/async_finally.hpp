@@ -52,7 +52,10 @@ task<kept_result_t<Body>> run_finally(Body body, Cleanup cleanup, std::chrono::s
   }
   CORACLE_CATCH_ALL() { emplace_caught(cleaned); }
   if (worked.has_error() && cleaned.has_error()) {
-    throw_together(worked.error(), 2, [&](auto& errors) { errors.push_back(cleaned.error()); });
+    gathered_errors errors;
+    errors.add(worked.error());
+    errors.add(cleaned.error());
+    errors.throw_together();
   }
   if (!worked.has_error()) cleaned.get();
   if (worked.is_cancelled()) co_await ends_as_stopped(worked.reason());

@@ -81,7 +81,9 @@ class child_group : shared_frame {
   void keep_stop() noexcept { cancelled_ = inherited_.stop.reason(); }
   /// Called in a catch block: keeps the exception that the parent has caught.
   void keep_current_exception() noexcept;
-  [[nodiscard]] bool has_failed() const noexcept { return first_error_ || cancelled_ != stop_reason::none; }
+  [[nodiscard]] bool has_failed() const noexcept {
+    return !errors_.empty() || cancelled_ != stop_reason::none;
+  }
   /// Throws the errors. If there are none, returns why something was cancelled, or none. Requires:
   /// running() == 0.
   [[nodiscard]] stop_reason finish();
@@ -115,8 +117,7 @@ class child_group : shared_frame {
   subtree inherited_;
   const awaiting_frame above_;
   stop_reason cancelled_ = stop_reason::none;
-  std::exception_ptr first_error_;
-  std::vector<std::exception_ptr> other_errors_;
+  gathered_errors errors_;
 };
 
 class [[nodiscard]] child_group::next_operation {
@@ -178,16 +179,8 @@ inline void child_group::keep(const outcome<void>& failure) noexcept {
     if (cancelled_ == stop_reason::none) cancelled_ = failure.reason();
     return stop(failure.reason());
   }
-  if (!first_error_) {
-    first_error_ = failure.error();
-    return stop(stop_reason::sibling_failed);
-  }
-#if CORACLE_EXCEPTIONS()
-  try {
-    other_errors_.push_back(failure.error());
-  } catch (const std::bad_alloc&) {  // the first one is thrown alone
-  }
-#endif
+  errors_.add(failure.error());
+  stop(stop_reason::sibling_failed);
 }
 inline void child_group::keep_current_exception() noexcept {
 #if CORACLE_EXCEPTIONS()
@@ -197,11 +190,8 @@ inline void child_group::keep_current_exception() noexcept {
 #endif
 }
 inline stop_reason child_group::finish() {
-  if (first_error_) [[unlikely]] {
-    throw_together(first_error_, 1 + other_errors_.size(), [this](std::vector<std::exception_ptr>& errors) {
-      errors.insert(errors.end(), other_errors_.begin(), other_errors_.end());
-    });
-  }
+  if (!errors_.empty()) [[unlikely]]
+    errors_.throw_together();
   return cancelled_;
 }
 }  // namespace coracle::detail

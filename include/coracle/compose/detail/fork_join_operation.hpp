@@ -267,21 +267,14 @@ class [[nodiscard("fork_join does nothing until it is awaited")]] fork_join_oper
       static_cast<void>(stopped_parent::note(running_.parent(), why));
   }
   CORACLE_COLD() void throw_failure() {
-    std::exception_ptr first;
+    gathered_errors errors;
     stop_reason why = stop_reason::none;
     for_each_failure([&](const outcome<void>& end) {
-      if (end.is_cancelled()) {
-        if (why == stop_reason::none) why = end.reason();
-      } else if (!first) {
-        first = end.error();
-      }
+      errors.add(end.error());
+      if (why == stop_reason::none && end.is_cancelled()) why = end.reason();
     });
-    if (!first) throw_cancelled(why);
-    throw_together(first, count, [&](std::vector<std::exception_ptr>& errors) {
-      for_each_failure([&](const outcome<void>& end) {
-        if (end.has_error() && end.error() != first) errors.push_back(end.error());
-      });
-    });
+    if (errors.empty()) throw_cancelled(why);
+    errors.throw_together();
   }
 
   static fork_join_operation& from(joined_frame* self) noexcept {

@@ -108,7 +108,7 @@ class siblings_operation : public siblings {
   CORACLE_TRANSFER_ABI() static void child_is_over(basic_callback_frame<shared_promise>* self) {
     auto& mine = static_cast<siblings_operation&>(static_cast<shared_frame&>(*self));
     std::coroutine_handle<> next;
-    if (is_race) {
+    if constexpr (is_race) {
       next = mine.count_one_down();
     } else if (mine.start_.is_last()) {
       next = mine.continue_parent();
@@ -249,17 +249,11 @@ class siblings_operation : public siblings {
     if (const stop_reason why = this->cancelled(); why != stop_reason::none) throw_cancelled(why);
   }
   [[noreturn]] void throw_errors() {
-    const void* const first_failed = this->failures().first_failed();
-    std::exception_ptr first;
-    for_each([&](auto&& one) {
-      if (one.name() == first_failed) first = one.get().error();
+    gathered_errors errors;
+    for_each([&errors, first = this->failures().first_failed()](auto&& one) {
+      one.name() == first ? errors.add_first(one.get().error()) : errors.add(one.get().error());
     });
-    throw_together(std::move(first), count(), [&](std::vector<std::exception_ptr>& errors) {
-      for_each([&](auto&& one) {
-        if (one.name() == first_failed) return;
-        if (std::exception_ptr error = one.get().error()) errors.push_back(std::move(error));
-      });
-    });
+    errors.throw_together();
   }
 
   static constexpr bool is_race = Rule >= rule::any;
