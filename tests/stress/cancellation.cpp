@@ -87,16 +87,19 @@ class race {
     }
   }
   /// On a busy machine, two threads that only wait for each other would hardly ever run concurrently, and so
-  /// not race. Therefore a thread that has waited in vain sleeps, and both wake up at the same time.
+  /// not race. Therefore a thread that has waited in vain sleeps, and both wake up at the same time, on two
+  /// processors.
   void meet(int me) {
     constexpr std::chrono::milliseconds tick{1};
+    constexpr int spins_before_sleep = 1 << 19;
     const int meeting = sides_[me].arrived.load(std::memory_order_relaxed) + 1;
     sides_[me].arrived.store(meeting, std::memory_order_release);
     const std::atomic<int>& other = sides_[1 - me].arrived;
     for (int spins = 1; other.load(std::memory_order_relaxed) < meeting; ++spins) {
-      if (spins % 65536 != 0) continue;
+      if (spins % spins_before_sleep != 0) continue;
       const auto now = std::chrono::steady_clock::now();
       std::this_thread::sleep_until(now - now.time_since_epoch() % tick + tick);
+      coracle_test::move_to_processor(me);
     }
     static_cast<void>(other.load(std::memory_order_acquire));
   }

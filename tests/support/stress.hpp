@@ -2,6 +2,7 @@
 // watchdog.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -89,6 +90,22 @@ class stress {
 /// Spins for about one nanosecond per iteration.
 inline void hold_up(int turns) {
   for (volatile int left = turns; left > 0;) left = left - 1;
+}
+
+/// Moves this thread to one of the processors that it may use, the same for the same number; the system may
+/// move it on. It leaves two threads that spin and sleep in turn on one processor.
+inline void move_to_processor(int number) {
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  int skipped = number % CPU_COUNT(&allowed);
+  for (unsigned at = 0; at != CPU_SETSIZE; ++at) {
+    if (!CPU_ISSET(at, &allowed) || skipped-- != 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(at, &one);
+    ::sched_setaffinity(0, sizeof one, &one);
+  }
+  ::sched_setaffinity(0, sizeof allowed, &allowed);
 }
 
 /// Calls `first(i)` and `second(i)` at the same time on two threads, for i = 0, 1, 2 ... One of them is
