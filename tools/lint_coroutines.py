@@ -25,6 +25,10 @@ NOT_PARSED = [
     "tests/compile_fail/", "tests/package/",  # do not compile, or with flags of their own
     "tests/fuzz/", "bench/rivals/", "bench/micro/",  # need what only some machines have
 ]
+# Has to stand outside of a namespace.
+ALONE = re.compile(r"^#define |^namespace (?:std|coracle)|^template <>$|^extern |operator new\(|struct std::|COUNT_ALLOCATIONS|"
+                   r"IMPLEMENT_WITH_MAIN", re.MULTILINE)
+TOGETHER = 16
 COROUTINE = re.compile(r"\bco_(?:await|yield|return)\b")
 FLAGS = ["-std=c++20", f"-I{ROOT}/include", f"-I{ROOT}/compat", f"-I{ROOT}/src", f"-I{ROOT}", f"-I{ROOT}/bench",
          f"-I{ROOT}/tests", "-pthread", '-DCORACLE_BENCH_FLAGS=""']
@@ -48,7 +52,7 @@ class Text:
 def texts():
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*.[ch]pp")):
-            yield Text(path, path.read_text(), "model" if folder == "tests" and path.parent.name == "model" else "library")
+            yield Text(path, path.read_text(), "model" if path.is_relative_to(ROOT / "tests/model") else "library")
     for path in documents():
         for snippet in snippets(path):
             before, after = around(snippet)
@@ -94,6 +98,34 @@ def look(text, flags):
         return [], f"{text.name()}: does not parse: {error}"
 
 
+def groups(parsed):
+    """Texts to parse as one: files of one folder that can stand in namespaces."""
+    alone = [text for text in parsed if text.path.suffix == ".md" or ALONE.search(text.code)]
+    rest = [text for text in parsed if text not in alone]
+    for folder in sorted({text.path.parent for text in rest}):
+        of_folder = [text for text in rest if text.path.parent == folder]
+        yield from (of_folder[first:first + TOGETHER] for first in range(0, len(of_folder), TOGETHER))
+    yield from ([text] for text in alone)
+
+
+def unite(group):
+    """Includes the files of the group, each in a namespace of its own, so that what they have in common is parsed once."""
+    folder = group[0].path.parent
+    headers = {line.replace('#include "', f'#include "{folder}/') for text in group for line in text.code.splitlines()
+               if line.startswith("#include")}
+    bodies = (f'namespace lint_{number} {{\n#include "{text.path}"\n}}' for number, text in enumerate(group))
+    return Text(folder / "united.cpp", "\n".join([*sorted(headers), *bodies]), group[0].kind)
+
+
+def look_at_all(group, flags):
+    if len(group) > 1:
+        findings, complaint = look(unite(group), flags)
+        if not complaint:
+            return findings, ""
+    looks = [look(text, flags) for text in group]
+    return [finding for findings, _ in looks for finding in findings], "\n".join(filter(None, (why for _, why in looks)))
+
+
 def lint(require_parser, files):
     why = parsed_form.why_missing()
     if why:
@@ -109,15 +141,16 @@ def lint(require_parser, files):
                 found += headers
                 flags[kind] = precompiled
         # The model checker's mutants and the like stand in texts that are not parsed.
-        of_each = [flags.get(text.kind) if is_parsed(text) else None for text in all_of_them]
-        for findings, complaint in pool.map(look, all_of_them, of_each, chunksize=4):
+        parsed = [text for text in all_of_them if not why and is_parsed(text)]
+        to_look_at = [*groups(parsed), *([text] for text in all_of_them if text not in parsed)]
+        of_each = [flags[group[0].kind] if group[0] in parsed else None for group in to_look_at]
+        for findings, complaint in pool.map(look_at_all, to_look_at, of_each):
             found += findings
             wrong += [complaint] if complaint else []
     loud = sorted({finding for finding, intended in found if not intended})
     for line in [*map(str, loud), *wrong]:
         print(line.replace(f"{ROOT}/", ""))
-    parsed = sum(flags is not None for flags in of_each)
-    print(f"{len(all_of_them)} texts, {parsed} of them parsed, {len(loud)} findings, {len(set(found)) - len(loud)} intended")
+    print(f"{len(all_of_them)} texts, {len(parsed)} of them parsed, {len(loud)} findings, {len(set(found)) - len(loud)} intended")
     return 1 if loud or wrong else 0
 
 
