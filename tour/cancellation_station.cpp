@@ -20,8 +20,8 @@ namespace tour {
 namespace {
 using coracle::task;
 
-constexpr int rounds = 20'000;
-enum lane : std::size_t { sender, canceller, receiver };
+constexpr int race_rounds = 20'000;
+enum race_lane : std::size_t { sender, canceller, receiver };
 
 /// The naive channel, as the page shows it, and lines of it.
 constexpr const char* naive_code =
@@ -111,7 +111,7 @@ class race {
     }
   }
   /// `lines`: of naive_code, if that runs.
-  void note(lane where, const char* what, lane_state then, const std::vector<std::size_t>& lines = {}) {
+  void note(race_lane where, const char* what, lane_state then, const std::vector<std::size_t>& lines = {}) {
     if (seen_) seen_->note(where, what, then, is_naive ? lines : std::vector<std::size_t>{});
   }
 
@@ -126,7 +126,7 @@ template <class Channel>
 race_counts run_rounds() {
   race<Channel> race;
   coracle::testing::random_source random{1};
-  for (int i = 0; i != rounds; ++i) race.run(static_cast<order>(random.below(3)));
+  for (int i = 0; i != race_rounds; ++i) race.run(static_cast<order>(random.below(3)));
   return race.counts();
 }
 template <class Channel>
@@ -165,16 +165,16 @@ void show_cancellation(section& page, const settings&) {
                                     std::string(round.received ? "received" : "left for the next receiver") +
                                     ".");
 
-  page.say(grouped(rounds) +
+  page.say(grouped(race_rounds) +
            " rounds on one thread, the same for both, in an order drawn from one seed: send, then "
            "stop; stop, then send; or the receiver runs in between.");
   const race_counts naive = run_rounds<naive_channel>(), ours = run_rounds<coracle_channel>();
   page.add(table{"",
                  {"channel", "sent", "received", "cancelled", "left", "lost"},
                  {row_of("naive", naive), row_of("coracle::channel", ours)}});
-  page.check(ours.lost() == 0 && ours.sent == rounds && ours.received + ours.cancelled == rounds,
+  page.check(ours.lost() == 0 && ours.sent == race_rounds && ours.received + ours.cancelled == race_rounds,
              "coracle::channel lost " + grouped(static_cast<std::uint64_t>(ours.lost())) + " of " +
-                 grouped(rounds) + " elements: a cancelled recv() has taken nothing.");
+                 grouped(race_rounds) + " elements: a cancelled recv() has taken nothing.");
   page.measured("naive.lost", static_cast<double>(naive.lost()), "elements");
   page.measured("channel.lost", static_cast<double>(ours.lost()), "elements");
   page.measured("channel.cancelled", static_cast<double>(ours.cancelled), "receives");

@@ -129,7 +129,7 @@ task<> walk_through(stage& at) {
                 "schedule_on() worked on the pool and stayed there.");
   at.loop.stop();
 }
-task<> run(coracle::run_loop& loop) {
+task<> run_here(coracle::run_loop& loop) {
   loop.run();
   co_return;
 }
@@ -140,6 +140,6 @@ void show_context(section& page, const settings&) {
       "One coroutine belongs to a run_loop on the main thread; beside it there is a pool of two threads. "
       "\"Inside\" is where the awaited work ran, \"after\" where the next line ran.");
   stage at(page);
-  coracle::sync_wait(coracle::when_all(walk_through(at), run(at.loop)));
+  coracle::sync_wait(coracle::when_all(walk_through(at), run_here(at.loop)));
 }
 }  // namespace tour

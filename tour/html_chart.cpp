@@ -8,8 +8,11 @@
 
 namespace tour {
 namespace {
-constexpr double width = 400, height = 250, left = 64, right = 384, top = 22, bottom = 214;
-constexpr double zero_line = bottom - 6;  // where y is 0: a logarithmic axis has no such place
+/// Where the plot is in the picture.
+struct plot {
+  static constexpr double width = 400, height = 250, left = 64, right = 384, top = 22, bottom = 214;
+};
+constexpr double zero_line = plot::bottom - 6;  // where y is 0: a logarithmic axis has no such place
 
 /// Between the chart's data and its pixels. y begins at 64 bytes, one step above zero.
 class axes {
@@ -24,12 +27,12 @@ class axes {
     y_end_ = std::max(y_end_, std::log2(chart.limit));
   }
   [[nodiscard]] double x(double value) const {
-    return left + (right - left) * std::log10(std::max(value, 1.0)) / x_end_;
+    return plot::left + (plot::right - plot::left) * std::log10(std::max(value, 1.0)) / x_end_;
   }
   [[nodiscard]] double y(double value) const {
     if (value < 64) return zero_line;
     const double share = (std::log2(value) - y_begin_ + 2) / (y_end_ - y_begin_ + 2);
-    return zero_line - (zero_line - top) * share;
+    return zero_line - (zero_line - plot::top) * share;
   }
   [[nodiscard]] double x_end() const { return x_end_; }
   [[nodiscard]] double y_end() const { return y_end_; }
@@ -63,17 +66,19 @@ std::string power_of_two(int exponent) {
 }
 
 std::string grid(const axes& scale, const curve_chart& chart) {
-  std::string svg =
-      line(left, zero_line, right, zero_line, "grid") + label(left - 6, zero_line + 4, "end", "0");
+  std::string svg = line(plot::left, zero_line, plot::right, zero_line, "grid") +
+                    label(plot::left - 6, zero_line + 4, "end", "0");
   for (int power = 10; power <= scale.y_end() + 0.01; power += 5) {
     const double y = scale.y(std::exp2(power));
-    svg += line(left, y, right, y, "grid") + label(left - 6, y + 4, "end", power_of_two(power));
+    svg += line(plot::left, y, plot::right, y, "grid") +
+           label(plot::left - 6, y + 4, "end", power_of_two(power));
   }
   for (int power = 0; power <= scale.x_end() + 0.01; ++power) {
     const double x = scale.x(std::pow(10, power));
-    svg += line(x, bottom - 6, x, bottom - 1, "grid") + label(x, bottom + 14, "middle", power_of_ten(power));
+    svg += line(x, plot::bottom - 6, x, plot::bottom - 1, "grid") +
+           label(x, plot::bottom + 14, "middle", power_of_ten(power));
   }
-  return svg + label((left + right) / 2, height - 4, "middle", chart.x_label);
+  return svg + label((plot::left + plot::right) / 2, plot::height - 4, "middle", chart.x_label);
 }
 
 std::string drawn(const curve& each, const axes& scale, const std::string& colour) {
@@ -99,13 +104,13 @@ std::string legend(const curve_chart& chart) {
 
 std::string drawn_curves(const curve_chart& chart) {
   const axes scale(chart);
-  std::string html = "<figure><h3>" + escaped(chart.title) + "</h3>\n<svg viewBox=\"0 0 " + fixed(width, 0) +
-                     " " + fixed(height, 0) + "\" role=\"img\" aria-label=\"" + escaped(chart.title) +
-                     "\">\n";
+  std::string html = "<figure><h3>" + escaped(chart.title) + "</h3>\n<svg viewBox=\"0 0 " +
+                     fixed(plot::width, 0) + " " + fixed(plot::height, 0) + "\" role=\"img\" aria-label=\"" +
+                     escaped(chart.title) + "\">\n";
   html += grid(scale, chart);
   const double limit = scale.y(chart.limit);
-  html += line(left, limit, right, limit, "limit") +
-          label(left, limit - 6, "start", chart.limit_label, "limit-label");
+  html += line(plot::left, limit, plot::right, limit, "limit") +
+          label(plot::left, limit - 6, "start", chart.limit_label, "limit-label");
   for (std::size_t i = 0; i != chart.curves.size(); ++i) {
     html += drawn(chart.curves[i], scale, "c" + std::to_string(i % 3));
   }
@@ -116,18 +121,25 @@ std::string drawn_area(const level_chart& chart) {
   const double last = static_cast<double>(std::max<std::size_t>(2, chart.levels.size())) - 1;
   double highest = chart.limit;
   for (const double level : chart.levels) highest = std::max(highest, level);
-  const auto x = [last](std::size_t i) { return left + (right - left) * static_cast<double>(i) / last; };
-  const auto y = [highest](double level) { return bottom - (bottom - top) * level / highest; };
-  std::string html = "<figure><h3>" + escaped(chart.title) + "</h3>\n<svg viewBox=\"0 0 " + fixed(width, 0) +
-                     " " + fixed(height, 0) + "\" role=\"img\" aria-label=\"" + escaped(chart.title) +
-                     "\">\n<polyline class=\"area\" points=\"" + number(left) + "," + number(bottom) + " ";
+  const auto x = [last](std::size_t i) {
+    return plot::left + (plot::right - plot::left) * static_cast<double>(i) / last;
+  };
+  const auto y = [highest](double level) {
+    return plot::bottom - (plot::bottom - plot::top) * level / highest;
+  };
+  std::string html = "<figure><h3>" + escaped(chart.title) + "</h3>\n<svg viewBox=\"0 0 " +
+                     fixed(plot::width, 0) + " " + fixed(plot::height, 0) + "\" role=\"img\" aria-label=\"" +
+                     escaped(chart.title) + "\">\n<polyline class=\"area\" points=\"" + number(plot::left) +
+                     "," + number(plot::bottom) + " ";
   for (std::size_t i = 0; i != chart.levels.size(); ++i)
     html += number(x(i)) + "," + number(y(chart.levels[i])) + " ";
-  html += number(right) + "," + number(bottom) + "\"/>\n";
-  html += line(left, bottom, right, bottom, "grid") + label(left - 6, bottom + 4, "end", "0");
-  html += line(left, y(chart.limit), right, y(chart.limit), "limit") +
-          label(left - 6, y(chart.limit) + 4, "end", fixed(chart.limit, 0), "limit-label") +
-          label(left, top - 8, "start", chart.limit_label, "limit-label");
-  return html + label((left + right) / 2, height - 12, "middle", chart.x_label) + "</svg></figure>\n";
+  html += number(plot::right) + "," + number(plot::bottom) + "\"/>\n";
+  html += line(plot::left, plot::bottom, plot::right, plot::bottom, "grid") +
+          label(plot::left - 6, plot::bottom + 4, "end", "0");
+  html += line(plot::left, y(chart.limit), plot::right, y(chart.limit), "limit") +
+          label(plot::left - 6, y(chart.limit) + 4, "end", fixed(chart.limit, 0), "limit-label") +
+          label(plot::left, plot::top - 8, "start", chart.limit_label, "limit-label");
+  return html + label((plot::left + plot::right) / 2, plot::height - 12, "middle", chart.x_label) +
+         "</svg></figure>\n";
 }
 }  // namespace tour

@@ -74,24 +74,6 @@ std::string drawn_picture(const memory_picture& picture, const memory_picture* b
   return html + "</div></div>\n";
 }
 
-const char* name_of(lane_state state) {
-  switch (state) {
-    case lane_state::running:
-      return "running";
-    case lane_state::waiting:
-      return "waiting";
-    case lane_state::failed:
-      return "failed";
-    case lane_state::stopped:
-      return "stopped";
-    case lane_state::done:
-      return "done";
-    case lane_state::idle:
-      break;
-  }
-  return "idle";
-}
-
 /// A bar from each event to the next one of the same lane. Events are equally far apart, whatever their
 /// times.
 std::string drawn_lane(const timeline& recorded, std::size_t lane) {

@@ -161,23 +161,6 @@ void write(json& out, const memory_picture& shown) {
   out.close(']');
 }
 
-const char* name_of(lane_state state) {
-  switch (state) {
-    case lane_state::idle:
-      return "idle";
-    case lane_state::running:
-      return "running";
-    case lane_state::waiting:
-      return "waiting";
-    case lane_state::failed:
-      return "failed";
-    case lane_state::stopped:
-      return "stopped";
-    case lane_state::done:
-      return "done";
-  }
-  return "";
-}
 void write(json& out, const timeline& shown) {
   out.member("kind", "timeline").member("title", shown.title);
   strings(out, "lanes", shown.lanes);

@@ -14,7 +14,7 @@
 
 namespace tour {
 namespace {
-constexpr std::uint64_t awaits = 1'000'000;
+constexpr std::uint64_t child_awaits = 1'000'000;
 
 struct cost {
   double allocations = 0;  ///< of one await
@@ -65,23 +65,23 @@ cost measure(Loop loop) {
   cost result;
   coracle::sync_wait(loop(1000));
   const stopwatch watch;
-  coracle::sync_wait(loop(awaits));
-  result.nanoseconds = watch.nanoseconds() / static_cast<double>(awaits);
+  coracle::sync_wait(loop(child_awaits));
+  result.nanoseconds = watch.nanoseconds() / static_cast<double>(child_awaits);
   const allocation_count allocations;
-  coracle::sync_wait(loop(awaits));
-  result.allocations = static_cast<double>(allocations.calls()) / static_cast<double>(awaits);
+  coracle::sync_wait(loop(child_awaits));
+  result.allocations = static_cast<double>(allocations.calls()) / static_cast<double>(child_awaits);
   return result;
 }
 
-struct source {
+struct frame_source {
   std::string key, name;
   cost measured;
 };
 
-void show_sources(section& page, const std::vector<source>& sources) {
+void show_sources(section& page, const std::vector<frame_source>& sources) {
   bar_chart counts{"Allocations of one await, by where the child's frame comes from", "allocations", {}};
   bar_chart times_taken{"Time of one await", "ns", {}};
-  for (const source& each : sources) {
+  for (const frame_source& each : sources) {
     const cost& seen = each.measured;
     counts.bars.push_back({each.name, seen.allocations, fixed(seen.allocations, 2)});
     times_taken.bars.push_back({each.name, seen.nanoseconds, fixed(seen.nanoseconds, 1) + " ns"});
@@ -116,14 +116,16 @@ void show_failure(section& page) {
 }  // namespace
 
 void show_memory(section& page, const settings&) {
-  page.say("A loop over " + grouped(awaits) +
+  page.say("A loop over " + grouped(child_awaits) +
            " awaits of a child, with the child's frame from different places. A custom allocator is one that "
            "the child "
            "is given with std::allocator_arg, here a buffer that cannot grow.");
-  const source heap{"heap", "the global operator new", measure(await_distant<coracle::heap_frames>)};
-  const source recycler{"recycler", "coracle's recycler", measure(await_distant<coracle::recycled_frames>)};
-  const source buffer{"buffer", "a buffer, by allocator_arg", measure(await_in_buffer)};
-  const source parent{"elided", "operator new, child inlinable", measure(await_near<coracle::heap_frames>)};
+  const frame_source heap{"heap", "the global operator new", measure(await_distant<coracle::heap_frames>)};
+  const frame_source recycler{"recycler", "coracle's recycler",
+                              measure(await_distant<coracle::recycled_frames>)};
+  const frame_source buffer{"buffer", "a buffer, by allocator_arg", measure(await_in_buffer)};
+  const frame_source parent{"elided", "operator new, child inlinable",
+                            measure(await_near<coracle::heap_frames>)};
   show_sources(page, {heap, recycler, buffer, parent});
   page.say("An await with a frame from the heap takes " +
            times(heap.measured.nanoseconds / recycler.measured.nanoseconds) +

@@ -66,6 +66,10 @@ struct memory_picture {
   std::vector<std::size_t> lines = {};  ///< of that listing, which run now; the first one is 1
 };
 enum class lane_state { idle, running, waiting, failed, stopped, done };
+constexpr const char* name_of(lane_state state) {
+  constexpr const char* names[] = {"idle", "running", "waiting", "failed", "stopped", "done"};
+  return names[static_cast<std::size_t>(state)];
+}
 /// Something that happened in one lane of a timeline, and the state of that lane from then on.
 struct happening {
   double at;  ///< nanoseconds since the first one; the same for all where only the order is known

@@ -19,7 +19,7 @@ using coracle::task;
 using namespace std::chrono_literals;
 
 constexpr auto far_away = 10s;  // no child that sleeps for so long gets there
-enum lane : std::size_t { parent, prices, stock, adverts, history };
+enum shop_lane : std::size_t { parent, prices, stock, adverts, history };
 
 struct shop {
   explicit shop(std::string title)
@@ -43,7 +43,7 @@ class alive {
   shop& where_;
 };
 
-task<> load(shop& at, lane mine, std::chrono::nanoseconds takes) {
+task<> load(shop& at, shop_lane mine, std::chrono::nanoseconds takes) {
   const alive counted(at);
   at.seen.note(mine, "starts", lane_state::waiting);
   try {
@@ -55,7 +55,7 @@ task<> load(shop& at, lane mine, std::chrono::nanoseconds takes) {
   }
   at.seen.note(mine, "has its data", lane_state::done);
 }
-task<> fail(shop& at, lane mine, std::chrono::nanoseconds after, std::string error) {
+task<> fail(shop& at, shop_lane mine, std::chrono::nanoseconds after, std::string error) {
   const alive counted(at);
   at.seen.note(mine, "starts", lane_state::waiting);
   co_await coracle::sleep_for(after);
@@ -63,7 +63,7 @@ task<> fail(shop& at, lane mine, std::chrono::nanoseconds after, std::string err
   throw std::runtime_error(error);
 }
 /// When it is stopped it closes its connection, which takes 2 ms and may fail.
-task<> load_and_close(shop& at, lane mine, bool closing_fails) {
+task<> load_and_close(shop& at, shop_lane mine, bool closing_fails) {
   const alive counted(at);
   at.seen.note(mine, "starts", lane_state::waiting);
   const auto close = [&]() -> task<> {

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t seeds = 1000;
 constexpr int tickets = 2;
-enum lane : std::size_t { office, first_customer };
+enum office_lane : std::size_t { office, first_customer };
 
 struct box_office {
   box_office(simulation& its_simulation, recorder* where) : sim(its_simulation), seen(where) {}

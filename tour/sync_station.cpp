@@ -13,7 +13,7 @@ namespace tour {
 namespace {
 constexpr std::uint64_t waiters = 10'000;
 constexpr std::size_t fighters = 64;
-constexpr std::uint64_t rounds = 400, alone_rounds = 2'000'000;
+constexpr std::uint64_t locks_each = 400, alone_rounds = 2'000'000;
 
 std::vector<std::string> row_of(const char* name, const wake_up& seen) {
   return {name,
@@ -58,11 +58,11 @@ void show_event(section& page) {
 
 void show_fight(section& page) {
   const std::size_t threads = std::max<std::size_t>(2, std::thread::hardware_concurrency());
-  const contention seen = fight_for_mutex(fighters, rounds, threads);
+  const contention seen = fight_for_mutex(fighters, locks_each, threads);
   const double share = 100 * static_cast<double>(seen.waits) / static_cast<double>(seen.locks);
   const double each = seen.nanoseconds / static_cast<double>(seen.locks);
   page.say("Now " + grouped(seen.coroutines) + " coroutines on " + plural(seen.threads, "pool thread") +
-           " take one async_mutex " + grouped(rounds) +
+           " take one async_mutex " + grouped(locks_each) +
            " times each and hold it across a hop through the pool, reading a counter before and writing it "
            "after:");
   page.add(table{"",
