@@ -4,7 +4,7 @@
 # namespace, or has flags of its own, stays a file of its own.
 function(coracle_compile_together result count)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "PREFIX" "")
-  set(alone "^#define |^namespace (std|coracle)|^template <>$|^extern |operator new\\(|struct std::|COUNT_ALLOCATIONS|IMPLEMENT_WITH_MAIN")
+  set(alone "^#define (CORACLE|DOCTEST)|^namespace (std|coracle)|^template <>$|^extern |^void\\*? operator |struct std::|COUNT_ALLOCATIONS")
   set(sources)
   set(members)
   foreach(source IN LISTS arg_UNPARSED_ARGUMENTS)

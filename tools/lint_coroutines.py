@@ -26,8 +26,8 @@ NOT_PARSED = [
     "tests/fuzz/", "bench/rivals/", "bench/micro/",  # need what only some machines have
 ]
 # Has to stand outside of a namespace.
-ALONE = re.compile(r"^#define |^namespace (?:std|coracle)|^template <>$|^extern |operator new\(|struct std::|COUNT_ALLOCATIONS|"
-                   r"IMPLEMENT_WITH_MAIN", re.MULTILINE)
+ALONE = re.compile(r"^#define (?:CORACLE|DOCTEST)|^namespace (?:std|coracle)|^template <>$|^extern |^void\*? operator |"
+                   r"struct std::|COUNT_ALLOCATIONS", re.MULTILINE)
 TOGETHER = 16
 COROUTINE = re.compile(r"\bco_(?:await|yield|return)\b")
 FLAGS = ["-std=c++20", f"-I{ROOT}/include", f"-I{ROOT}/compat", f"-I{ROOT}/src", f"-I{ROOT}", f"-I{ROOT}/bench",

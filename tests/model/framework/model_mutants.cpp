@@ -1,4 +1,4 @@
-// tests/model/framework/model_mutants.cpp -- breaks the shipped code in one place after another: does a case fail?
+// tests/model/framework/model_mutants.cpp -- breaks the shipped code in one place after another.
 // SPDX-License-Identifier: MIT
 #include "model_mutants.hpp"
 

@@ -1,4 +1,4 @@
-// tests/model/framework/model_mutants.hpp -- breaks the shipped code in one place after another: does a case fail?
+// tests/model/framework/model_mutants.hpp -- breaks the shipped code in one place after another.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/testing/model/model_check.hpp>
@@ -23,7 +23,7 @@ struct model_case {
 /// fails. Prints a line for each: "killed" or "survived", the description of the mutant, the case that failed
 /// and its message. tools/mutants.py and tools/statement_mutants.py, which know the other programs, draw the
 /// conclusions.
-/// `budget`: executions of one case, unchanged and with each mutant. `left_out`: a file that names the mutants
-/// to skip, one per line; may be empty. Returns 1 if a case fails as it is, otherwise 0.
+/// `budget`: executions of one case, unchanged and with each mutant. `left_out`: a file that names the
+/// mutants to skip, one per line; may be empty. Returns 1 if a case fails as it is, otherwise 0.
 int run_mutants(std::vector<model_case> cases, std::uint64_t budget, const std::string& left_out);
 }  // namespace coracle_test
