@@ -37,8 +37,9 @@ class error_group : public std::exception {
 };
 
 namespace detail {
-/// The errors of some work: a single one is thrown as itself, several as an error_group. Where there is no
-/// memory for the others, and where all of them are std::bad_alloc, only the first one is thrown.
+/// The errors of some work: a single one is thrown as itself, several as an error_group. The first one is
+/// thrown alone if all of them are std::bad_alloc, or if the group cannot be allocated; a later one for which
+/// there is no memory is left out.
 class gathered_errors {
  public:
   gathered_errors() noexcept = default;
