@@ -60,12 +60,14 @@ function(coracle_unite target label)
     string(APPEND calls "  if (path.ends_with(\"/${program}\")) return ${program}::main(argc, argv);\n")
   endforeach()
   file(CONFIGURE OUTPUT ${target}.cpp @ONLY CONTENT [[
+#include <cstdio>
 #include <string_view>
 
 @declarations@
 int main(int argc, char** argv) {
   const std::string_view path = argv[0];
-@calls@  return 2;
+@calls@  std::fprintf(stderr, "%s: run it by the path of one of its programs: .../@label@_NAME\n", argv[0]);
+  return 2;
 }
 ]])
   add_executable(${target} EXCLUDE_FROM_ALL ${arg_SOURCES} ${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp)
