@@ -36,7 +36,7 @@ function(coracle_compile_together result count)
     list(JOIN headers "\n" headers)
     list(GET group 0 source)
     cmake_path(GET source STEM name)
-    set(united ${CMAKE_CURRENT_BINARY_DIR}/together/${result}/${name}.cpp)
+    set(united ${CMAKE_CURRENT_BINARY_DIR}/together/${result}/${arg_PREFIX}${name}.cpp)
     file(CONFIGURE OUTPUT ${united} CONTENT "${headers}\n${bodies}" @ONLY)
     # g++ takes a file that is included for a header, and warns of its anonymous namespace.
     set_source_files_properties(${united} PROPERTIES
@@ -46,20 +46,48 @@ function(coracle_compile_together result count)
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 
-# coracle_unite(TARGET LABEL FILE... SOURCES source...): one program of programs, whose files coracle_compile_together() has
-# put into namespaces of these names. It runs the main() of the one that it is called like: LABEL_NAME, a link.
-function(coracle_unite target label)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES")
+# As one program they take a sixth to two thirds of the time to build. tools/check_includes.py sees what one lacks by itself.
+set(CORACLE_PROGRAMS_TOGETHER 0 CACHE STRING "How many stress programs, simulations or examples are compiled as one; 0: each by itself")
+
+# coracle_callable(RESULT FILE...): copies of these programs, each with a main() that another can call: it takes the arguments, and
+# returns 0 at its end, as only a program's own main() does where it does not say so.
+function(coracle_callable result)
+  set(copies)
+  foreach(source IN LISTS ARGN)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+    cmake_path(GET source FILENAME name)
+    file(READ ${source} text)
+    string(FIND "${text}" "\nint main(" begin)
+    string(SUBSTRING "${text}" 0 ${begin} before)
+    string(SUBSTRING "${text}" ${begin} -1 main)
+    string(REPLACE "int main()" "int main(int, char**)" main "${main}")
+    string(REGEX REPLACE "^([^{]*{[^\n]+) }\n" "\\1 return 0; }\n" main "${main}")
+    string(REGEX REPLACE "(\n}( catch[^\n]*)?\n)" "\n  return 0;\\1" main "${main}")
+    file(CONFIGURE OUTPUT callable/${name} CONTENT "#line 1 \"${source}\"\n@before@@main@" @ONLY)
+    list(APPEND copies ${CMAKE_CURRENT_BINARY_DIR}/callable/${name})
+  endforeach()
+  set(${result} ${copies} PARENT_SCOPE)
+endfunction()
+
+# coracle_unite(ALONE COUNT LABEL FILE...): united_LABEL is one program of programs, COUNT files of which are compiled as one. It
+# runs the main() of the one that it is called like: LABEL_NAME, a link. Sets ALONE to the files that must stay programs of their own.
+function(coracle_unite alone count label)
+  coracle_compile_together(sources ${count} ${ARGN} PREFIX ${label}_)
+  set(rest ${sources})
+  list(FILTER sources INCLUDE REGEX "/together/")
+  list(REMOVE_ITEM rest ${sources})
+  set(united ${ARGN})
+  list(REMOVE_ITEM united ${rest})
   set(declarations)
   set(calls)
-  foreach(source IN LISTS arg_UNPARSED_ARGUMENTS)
+  foreach(source IN LISTS united)
     cmake_path(GET source STEM name)
     set(program ${label}_${name})
-    file(CREATE_LINK ${target} ${CMAKE_CURRENT_BINARY_DIR}/${program} SYMBOLIC)
+    file(CREATE_LINK united_${label} ${CMAKE_CURRENT_BINARY_DIR}/${program} SYMBOLIC)
     string(APPEND declarations "namespace ${program} {\nint main(int argc, char** argv);\n}\n")
     string(APPEND calls "  if (path.ends_with(\"/${program}\")) return ${program}::main(argc, argv);\n")
   endforeach()
-  file(CONFIGURE OUTPUT ${target}.cpp @ONLY CONTENT [[
+  file(CONFIGURE OUTPUT united_${label}.cpp @ONLY CONTENT [[
 #include <cstdio>
 #include <string_view>
 
@@ -70,5 +98,6 @@ int main(int argc, char** argv) {
   return 2;
 }
 ]])
-  add_executable(${target} EXCLUDE_FROM_ALL ${arg_SOURCES} ${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp)
+  add_executable(united_${label} EXCLUDE_FROM_ALL ${sources} ${CMAKE_CURRENT_BINARY_DIR}/united_${label}.cpp)
+  set(${alone} ${rest} PARENT_SCOPE)
 endfunction()
