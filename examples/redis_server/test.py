@@ -18,7 +18,7 @@ from pathlib import Path
 
 KILLS = 12
 CLIENTS = 4
-ANSWERS_BEFORE_KILL = 300  # of one client
+ANSWERS_BEFORE_KILL = 150  # of one client
 PINGS_PER_COMPACTION = 200
 
 

@@ -158,13 +158,13 @@ END
   same "$work/wanted" "$work/found"
 }
 
-# For four seconds, files and directories come, go, shrink, and turn into something else.
+# For two seconds, files and directories come, go, shrink, and turn into something else.
 disturb() {
   python3 - "$1" <<'END'
 import os, random, shutil, sys, time
 root = sys.argv[1]
 choose = random.Random(7)
-end = time.monotonic() + 4
+end = time.monotonic() + 2
 def write(path):
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK  # it may be a FIFO by now
     with open(os.open(path, flags, 0o644), "w") as file:
