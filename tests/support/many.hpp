@@ -4,8 +4,8 @@
 #include <coracle/base/config.hpp>
 
 namespace coracle_test {
-/// `count`, or a tenth of it where each takes many times as long and far more stack: with a sanitizer, or not optimised.
-/// What takes too long only when there are many is found by the builds that are neither.
+/// `count`, or a tenth of it where each takes many times as long and far more stack: with a sanitizer, or not
+/// optimised. What takes too long only when there are many is found by the builds that are neither.
 constexpr int many(int count) {
 #ifdef __OPTIMIZE__
   return CORACLE_ADDRESS_SANITIZER() || CORACLE_HAS_FEATURE(thread_sanitizer) ? count / 10 : count;
