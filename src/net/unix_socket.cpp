@@ -116,13 +116,15 @@ void unix_connect_operation::await_resume() {
   }
 }
 
-unix_accept_operation::unix_accept_operation(unix_socket& listener, stop_token token) noexcept
+unix_accept_operation::unix_accept_operation(unix_socket& listener, io_service* service,
+                                             stop_token token) noexcept
     : io_operation(listener.descriptor_, coracle::detail::io_opcode::accept, static_cast<void*>(nullptr), 0,
                    std::move(token)),
-      listener_(listener) {}
+      listener_(listener),
+      service_(service) {}
 unix_socket unix_accept_operation::await_resume() {
   const int fd = static_cast<int>(take_result(detail::accept_error(result)));
-  return {{*listener_.descriptor_.service(), fd, io_descriptor_kind::pollable}, listener_.kind_};
+  return {{*service_, fd, io_descriptor_kind::pollable}, listener_.kind_};
 }
 
 std::size_t unix_send_message_operation::await_resume() {

@@ -132,6 +132,34 @@ TEST_CASE("buffered_reader: what is buffered comes first, and more is read past 
   CHECK(sync_wait(reader.read_some(body)) == 0);
 }
 
+TEST_CASE("buffered_reader: peek() waits for bytes and leaves them there") {
+  pieces_to_read source{{"half a ", "line\n", "12345678"}};
+  source.fails_at = 2;
+  buffered_reader reader{source, 16};
+  CHECK(sync_wait(reader.peek()) == "half a ");
+  CHECK(sync_wait(reader.peek()) == "half a ");
+  CHECK(source.reads == 1);
+  CHECK(sync_wait(reader.read_line()) == "half a line");
+  CHECK(error_of(reader.peek()) == std::errc::connection_reset);
+  CHECK(sync_wait(reader.peek()) == "12345678");
+  char half[4] = {};
+  CHECK(sync_wait(reader.read_exactly(half)) == 4);
+  CHECK(sync_wait(reader.peek()) == "5678");
+  CHECK(sync_wait(reader.read_exactly(half)) == 4);
+  CHECK(sync_wait(reader.peek()) == "");
+  CHECK(sync_wait(reader.peek()) == "");
+}
+
+TEST_CASE("buffered_reader: peek() is stopped while it waits, but not where bytes are there") {
+  pieces_to_read source{{"a\nb"}};
+  buffered_reader reader{source};
+  coracle::stop_source stop;
+  stop.request_stop();
+  CHECK_THROWS_AS(sync_wait(reader.peek(stop.get_token())), coracle::operation_cancelled);
+  CHECK(sync_wait(reader.read_line()) == "a");
+  CHECK(sync_wait(reader.peek(stop.get_token())) == "b");
+}
+
 TEST_CASE("buffered_reader: a pointer and a size say where to read to, as a span does") {
   pieces_to_read source{{"four", "more, and the rest"}};
   buffered_reader reader{source, 10};
@@ -170,6 +198,7 @@ TEST_CASE("buffered_reader: after an error of the source, or a stop, it goes on 
 constexpr auto reads_line = [](auto& from) { return from.read_line(); };
 constexpr auto reads_until = [](auto& from) { return from.read_until("--"); };
 constexpr auto reads_some = [](auto& from) { return from.read_some(&from, 1); };
+constexpr auto peeks = [](auto& from) { return from.peek(); };
 constexpr auto reads_exactly = [](auto& from) { return from.read_exactly(&from, 1); };
 template <auto First, auto Second>
 std::string message_of_overlap() {
@@ -188,6 +217,8 @@ TEST_CASE("buffered_reader: two operations at the same time end the program, whi
   CHECK(message_of_overlap<reads_until, reads_some>() == message);
   CHECK(message_of_overlap<reads_some, reads_exactly>() == message);
   CHECK(message_of_overlap<reads_exactly, reads_until>() == message);
+  CHECK(message_of_overlap<peeks, reads_line>() == message);
+  CHECK(message_of_overlap<reads_line, peeks>() == message);
 }
 TEST_CASE("buffered_reader: an operation may begin when the one before was ended where it waited") {
   waiting_stream source;

@@ -1,6 +1,7 @@
 // tests/unit/serve_on_test.cpp -- several io_services with a thread each, and a server on them.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <coracle/compose/when_all.hpp>
@@ -10,9 +11,11 @@
 #include <coracle/core/with_environment.hpp>
 #include <coracle/io/io_service_group.hpp>
 #include <coracle/net/serve_on.hpp>
+#include <coracle/net/unix_socket.hpp>
 #include <map>
 #include <mutex>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "../support/abort_message.hpp"
@@ -93,6 +96,40 @@ TEST_CASE(
   };
   io.run(coracle::when_all(serve(), ask()));
   CHECK(resumed_on != std::this_thread::get_id());
+}
+
+TEST_CASE("unix_socket: a connection can be accepted on another io_service, where serve_on() puts it") {
+  using coracle::net::unix_socket;
+  io_service io;
+  io_service_group workers{2};
+  auto listener = unix_socket::create(io, coracle::net::unix_kind::stream);
+  listener.bind(coracle::net::unix_address::abstract("coracle-serve-on-" + std::to_string(::getpid())));
+  listener.listen();
+  std::map<std::thread::id, int> threads;
+  std::mutex lock;
+  const auto handler = [&](unix_socket client) -> task<> {
+    CHECK(&client.service() != &io);
+    char byte = 0;
+    const std::size_t size = co_await client.recv(&byte, 1);
+    {
+      const std::lock_guard only{lock};
+      ++threads[std::this_thread::get_id()];
+    }
+    co_await client.send_all(&byte, size);
+  };
+  const auto ask_all = [&]() -> task<> {
+    for (int i = 0; i != 4; ++i) {
+      auto client = unix_socket::create(io, coracle::net::unix_kind::stream);
+      co_await client.connect(listener.local_address());
+      co_await client.send_all("?");
+      char answer = 0;
+      CHECK(co_await client.recv(&answer, 1) == 1);
+      CHECK(answer == '?');
+    }
+  };
+  io.run(coracle::when_any(serve_on(workers, listener, handler), ask_all()));
+  CHECK(threads.size() == 2);
+  CHECK(threads.count(std::this_thread::get_id()) == 0);
 }
 
 /// Asks on a connection of its own, and returns the answer.

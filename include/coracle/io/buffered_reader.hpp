@@ -74,6 +74,10 @@ class buffered_reader {
   task<std::size_t> read_some(void* buffer, byte_count size, stop_token token = {}) {
     return read_some(mutable_buffer{buffer, size}, std::move(token));
   }
+  /// Awaitable of the buffered bytes, of which it waits for at least one; they stay buffered. An empty view
+  /// is the end of the source. So the wait for a request can have a time limit of its own, or a look at the
+  /// first byte can say which protocol a client speaks.
+  task<std::string_view> peek(stop_token token = {});
 
   /// The bytes that have been read from the source but not yet returned.
   [[nodiscard]] std::string_view buffered() const noexcept { return {buffer_.get() + begin_, end_ - begin_}; }
@@ -166,6 +170,13 @@ task<std::size_t> buffered_reader<Source>::read_some(mutable_buffer to, stop_tok
   const std::string_view some = take(to.size());
   std::memcpy(to.data(), some.data(), some.size());
   co_return some.size();
+}
+
+template <class Source>
+task<std::string_view> buffered_reader<Source>::peek(stop_token token) {
+  CORACLE_CHECK_ONE_OPERATION(is_used_, two_at_once);
+  if (buffered().empty()) co_await fill(token);
+  co_return buffered();
 }
 
 template <class Source>

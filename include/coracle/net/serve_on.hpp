@@ -1,30 +1,33 @@
 // coracle/net/serve_on.hpp -- a server whose connections are spread over several threads.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <concepts>
 #include <coracle/io/io_service_group.hpp>
 #include <coracle/net/serve.hpp>
 #include <utility>
 
 namespace coracle::net {
 namespace detail {
+template <class T>
+concept spreadable_listener = connection_listener<T> && requires(T& from, io_service& service) {
+  from.accept_on(service, stop_token{});
+};
+
 /// Accepts each connection on the next io_service of a group.
+template <class Listener>
 class spreading_listener {
  public:
-  spreading_listener(socket& accepts, io_service_group& workers) noexcept
+  spreading_listener(Listener& accepts, io_service_group& workers) noexcept
       : accepts_(accepts), workers_(workers) {}
-  socket_accept_on_operation accept(stop_token token) noexcept {
-    return accepts_.accept_on(workers_.next(), std::move(token));
-  }
+  auto accept(stop_token token) noexcept { return accepts_.accept_on(workers_.next(), std::move(token)); }
 
  private:
-  socket& accepts_;
+  Listener& accepts_;
   io_service_group& workers_;
 };
 }  // namespace detail
 
-/// As serve(), but on several threads: each connection is put on the next io_service of `workers`, where its
-/// handler starts and its operations resume.
+/// As serve(), but on several threads: each connection of `listener`, a socket or a unix_socket, is put on
+/// the next io_service of `workers`, where its handler starts and its operations resume.
 ///
 ///     coracle::io_service io;
 ///     coracle::io_service_group workers;
@@ -39,12 +42,12 @@ class spreading_listener {
 ///               `workers` must outlive serve_on().
 /// Cost          as serve(), and for each connection another frame, and a post to its thread.
 /// The other fields are those of serve().
-template <detail::connection_handler<socket> Handler>
+template <detail::spreadable_listener Listener, detail::connection_handler<accepted_from<Listener>> Handler>
 [[nodiscard("nothing is accepted until this is awaited")]] task<> serve_on(
-    io_service_group& workers, socket& listener, Handler handler, serve_limits limits = {},
+    io_service_group& workers, Listener& listener, Handler handler, serve_limits limits = {},
     scope_policy::handler on_error = nullptr) {
   detail::spreading_listener spread{listener, workers};
-  const auto handle_there = [&handler](socket client) -> task<> {
+  const auto handle_there = [&handler](accepted_from<Listener> client) -> task<> {
     co_await client.service().schedule();
     co_await handler(std::move(client));
   };
@@ -52,11 +55,11 @@ template <detail::connection_handler<socket> Handler>
 }
 template <class Listener, class Handler>
 auto serve_on(io_service_group&, Listener&, Handler, serve_limits = {}, scope_policy::handler = nullptr) {
-  constexpr bool is_tcp = std::same_as<Listener, socket>;
-  static_assert(is_tcp,
-                "serve_on() needs a TCP socket as its listener, as only accept_on() of a net::socket puts a "
-                "connection on another io_service: for a unix_socket, write serve(listener, handler)");
-  static_assert(!is_tcp,
+  constexpr bool can_spread = detail::spreadable_listener<Listener>;
+  static_assert(can_spread,
+                "serve_on() needs a listener such as a socket or unix_socket, whose accept_on() puts a "
+                "connection on another io_service: for one without it, write serve(listener, handler)");
+  static_assert(!can_spread,
                 "serve_on() needs a function that takes a connection by value and returns a task: "
                 "[](socket client) -> coracle::task<> { ... }");
   return coracle::detail::any_awaiter{};

@@ -1,6 +1,7 @@
 // coracle/net/unix_socket.hpp -- sockets between processes of one machine, which can pass descriptors.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/check.hpp>
 #include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/net/detail/socket_operations.hpp>
@@ -65,6 +66,14 @@ class unix_socket {
   void close() noexcept { descriptor_.close(); }
   /// Returns -1 if it is closed.
   [[nodiscard]] int native_handle() const noexcept { return descriptor_.native_handle(); }
+  /// The io_service that it is on. Requires: it is open.
+  [[nodiscard]] io_service& service() const noexcept {
+    CORACLE_REQUIRE(
+        descriptor_.is_open(),
+        "service() of a unix_socket that is closed or moved from: ask an open one, or keep a reference "
+        "to the io_service");
+    return *descriptor_.service();
+  }
   [[nodiscard]] unix_kind kind() const noexcept { return kind_; }
   /// Returns the address that it is bound to; unnamed if it is not bound.
   [[nodiscard]] unix_address local_address() const noexcept;
@@ -86,7 +95,13 @@ class unix_socket {
   }
   /// Awaitable of the next connection, a unix_socket. Without a free descriptor:
   /// std::errc::too_many_files_open, and the connection stays pending.
-  unix_accept_operation accept(stop_token token = {}) noexcept { return {*this, std::move(token)}; }
+  unix_accept_operation accept(stop_token token = {}) noexcept {
+    return {*this, descriptor_.service(), std::move(token)};
+  }
+  /// As accept(), but the new socket is on `service`, whose thread then carries out its operations.
+  unix_accept_operation accept_on(io_service& service, stop_token token = {}) noexcept {
+    return {*this, &service, std::move(token)};
+  }
 
   /// Awaitable of the number of bytes sent: a stream may take fewer; the other kinds send one message.
   socket_send_operation send(const void* buffer, byte_count size, stop_token token = {}) noexcept {

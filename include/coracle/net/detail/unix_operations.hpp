@@ -34,11 +34,13 @@ class [[nodiscard("nothing is connected until this is awaited")]] unix_connect_o
 class [[nodiscard("nothing is accepted until this is awaited")]] unix_accept_operation
     : public coracle::detail::io_operation {
  public:
-  unix_accept_operation(unix_socket& listener, stop_token token) noexcept;
+  /// The new socket is on `service`.
+  unix_accept_operation(unix_socket& listener, io_service* service, stop_token token) noexcept;
   unix_socket await_resume();
 
  private:
   unix_socket& listener_;
+  io_service* service_;
 };
 
 /// Gives the number of bytes that were sent.
