@@ -82,4 +82,17 @@ TEST_CASE("error_group: without memory for it the first error is thrown" *
   }
   CHECK(alone >= 3);
 }
+
+TEST_CASE("error_group: the errors for which there is memory are thrown" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const auto first = error("first"), second = error("second"), third = error("third");
+  gathered_errors errors;
+  errors.add(first);
+  {
+    const coracle::testing::failing_allocation failing(1);
+    errors.add(second);
+  }
+  errors.add(third);
+  CHECK_THROWS_WITH_AS(errors.throw_together(), "2 errors: first; third", error_group);
+}
 }  // namespace
