@@ -335,10 +335,36 @@ TEST_CASE("socket: the error of accept() without listen(), or after close_recv()
   };
   socket tcp = socket::create_tcpv4(here.io);
   refuses(tcp);
-  if (here.is_simulated()) return;  // cannot shut a listener down
   socket listener = listening(here.io);
   listener.close_recv();
   refuses(listener);
+}
+
+TEST_CASE("socket: close_recv() of a listener ends accept(), refuses who waits, and can be undone") {
+  service_under_test here;
+  socket listener = listening(here.io);
+  const ip_endpoint where = listener.local_endpoint();
+  here.io.run([&]() -> task<> {
+    socket early = socket::create_tcpv4(here.io), late = socket::create_tcpv4(here.io);
+    co_await early.connect(where);
+    const socket first = co_await listener.accept();
+    const auto close = [&]() -> task<> {
+      co_await here.io.schedule();
+      listener.close_recv();
+    };
+    const auto accept = [&]() -> task<> {
+      CHECK(co_await error_of(listener.accept()) == std::errc::invalid_argument);
+    };
+    co_await coracle::when_all(accept(), close());
+    CHECK(co_await error_of(late.connect(where)) == std::errc::connection_refused);
+
+    listener.listen(1);
+    socket again = socket::create_tcpv4(here.io);
+    co_await again.connect(listener.local_endpoint());  // the system may have chosen another port
+    listener.close_recv();                              // before it is accepted
+    char byte = 0;
+    CHECK(co_await error_of(again.recv(&byte, 1)) == std::errc::connection_reset);
+  }());
 }
 
 TEST_CASE("socket: disconnect() sends what is queued, then waits until the peer has closed") {

@@ -230,11 +230,22 @@ void stream_socket::received() {
 }
 
 int stream_socket::shut_down(int how) {
+  if (state_ == state::listening) {
+    if (how != SHUT_WR) stop_listening();
+    return 0;
+  }
   if (state_ != state::connected) return -ENOTCONN;
   if (how != SHUT_RD) {
     if (const int result = end_->stop_sending(); result < 0) return result;
   }
   return how == SHUT_WR ? 0 : end_->stop_receiving();
+}
+
+/// It remains bound, and can listen again.
+void stream_socket::stop_listening() {
+  state_ = state::fresh;
+  for (const arrival& each : std::exchange(arrived_, {})) each.end->abandon();
+  may_be_read();
 }
 
 void stream_socket::close() {

@@ -74,6 +74,7 @@ class stream_socket final : public socket,
   void knock_again(int attempt);
   void end_connect(int error);
   bool meet(stream_socket& listener);
+  void stop_listening();
   void established() override;
   void received() override;
   void has_room() override { may_be_written(); }
