@@ -178,6 +178,10 @@ class callback_meeting : waiter, protected stop_registration {
 /// Cost     one pointer.
 template <class T = void>
 class [[nodiscard("a completion that is dropped ends the operation as broken")]] completion {
+  template <class... Args>
+  static constexpr bool accepts =
+      std::is_void_v<T> ? sizeof...(Args) == 0 : sizeof...(Args) != 0 && std::is_constructible_v<T, Args...>;
+
  public:
   completion(completion&& other) noexcept : meeting_(detail::exchange(other.meeting_, nullptr)) {}
   completion& operator=(completion&& other) noexcept {
@@ -193,13 +197,19 @@ class [[nodiscard("a completion that is dropped ends the operation as broken")]]
 
   /// The operation has succeeded: the await returns a `T` made from `args`, or throws what making it throws.
   template <class... Args>
-    requires(std::is_void_v<T> ? sizeof...(Args) == 0
-                               : sizeof...(Args) != 0 && std::is_constructible_v<T, Args...>)
+    requires(accepts<Args...>)
   void operator()(Args&&... args) noexcept {
     meeting& ended = use();
     CORACLE_TRY() { ended.result_.emplace(static_cast<Args&&>(args)...); }
     CORACLE_CATCH_ALL() { ended.result_.emplace_current_exception(); }
     ended.complete(meeting::ending::delivered);
+  }
+  template <class... Args>
+    requires(accepts<Args...>)
+  void operator()(Args&&...) const noexcept {
+    static_assert(detail::never<Args...>,
+                  "this completion is const, and can be called only once: a lambda that captures it by value "
+                  "must be mutable: [done = std::move(done)](int n) mutable { done(n); }");
   }
   /// The operation has failed: the await throws `error`. Requires: not null.
   void fail(std::exception_ptr error) noexcept {

@@ -54,6 +54,12 @@ auto for_each_concurrent(Range&&, Function&&, std::size_t) {
   return detail::any_awaiter{};
 }
 template <class Range, class Function>
+auto for_each_concurrent(std::size_t, Range&&, Function&&) {
+  static_assert(!sizeof(std::decay_t<Range>*),
+                "the range comes before the limit: for_each_concurrent(range, limit, function)");
+  return detail::any_awaiter{};
+}
+template <class Range, class Function>
 auto for_each_concurrent(Range&&, Function&&) {
   static_assert(!sizeof(std::decay_t<Range>*),
                 "for_each_concurrent needs a concurrency limit: for_each_concurrent(range, limit, function)");

@@ -13,6 +13,7 @@
 namespace std {
 _GLIBCXX_BEGIN_NAMESPACE_VERSION
 class stop_token;
+class stop_source;
 template <class>
 class stop_callback;
 _GLIBCXX_END_NAMESPACE_VERSION
@@ -43,6 +44,7 @@ class following_state final : public stop_state {
 };
 class linked_stop_source;
 }  // namespace detail
+class stop_source;
 
 /// Tells whether stop was requested, and why. Any number of tokens may refer to one stop_source.
 ///
@@ -61,6 +63,8 @@ class stop_token {
   template <std::same_as<std::stop_token> Token>
   stop_token(const Token& other)  // NOLINT: a token is a token
       : state_(other.stop_possible() ? new detail::following_state<Token>(other) : nullptr) {}
+  stop_token(const stop_source&) = delete;       // pass the token of the source: source.get_token()
+  stop_token(const std::stop_source&) = delete;  // pass the token of the source: source.get_token()
   stop_token(const stop_token& other) noexcept : state_(other.state_ ? &kept(*other.state_) : nullptr) {}
   stop_token(stop_token&& other) noexcept : state_(detail::exchange(other.state_, nullptr)) {}
   stop_token& operator=(stop_token other) noexcept {

@@ -51,6 +51,9 @@ class buffered_reader {
       : source_(source), buffer_(new char[size]), size_(size) {
     CORACLE_REQUIRE(size != 0, "a buffered_reader needs a buffer");
   }
+  explicit buffered_reader(Source&&, std::size_t = 0)  // it refers to the source: give the source a name
+    requires(!std::is_reference_v<Source>)
+  = delete;
 
   /// Awaitable of the next line without its "\n" or "\r\n", or of std::nullopt at the end of the source. The
   /// last line may lack the "\n".

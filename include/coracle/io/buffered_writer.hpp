@@ -41,6 +41,9 @@ class buffered_writer {
       : sink_(sink), buffer_(new char[size]), size_(size) {
     CORACLE_REQUIRE(size != 0, "a buffered_writer needs a buffer");
   }
+  explicit buffered_writer(Sink&&, std::size_t = 0)  // it refers to the sink: give the sink a name
+    requires(!std::is_reference_v<Sink>)
+  = delete;
 
   /// Awaitable of nothing, which completes when all of `bytes` are in the buffer or have been passed on.
   /// After a cancellation or an error, `*taken`, if given, is the number of bytes that are; pass it again to

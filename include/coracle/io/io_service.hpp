@@ -117,6 +117,12 @@ class io_service final : public executor {
                   "that has a name");
     return detail::any_awaiter::anything{};
   }
+  template <class First, class Second, class... More>
+  auto run(First&&, Second&&, More&&...) {
+    static_assert(detail::never<First>,
+                  "io_service::run takes one awaitable: io.run(coracle::when_all(serve(io), watch(io)))");
+    return detail::any_awaiter::anything{};
+  }
   template <class Nothing = void>
   auto run() {
     static_assert(!std::is_void_v<Nothing>,

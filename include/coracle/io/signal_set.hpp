@@ -1,6 +1,7 @@
 // coracle/io/signal_set.hpp -- await signals of the process, such as Ctrl-C.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <concepts>
 #include <coracle/io/detail/io_operation.hpp>
 #include <cstdint>
 #include <initializer_list>
@@ -51,6 +52,8 @@ class signal_set {
  public:
   /// Requires: `service` is not simulated.
   signal_set(io_service& service, std::initializer_list<int> signals);
+  template <std::convertible_to<int>... Numbers>
+  signal_set(io_service&, Numbers...) = delete;  // the signals are a list: signal_set{io, {SIGINT, SIGTERM}}
   signal_set(const signal_set&) = delete;
   signal_set& operator=(const signal_set&) = delete;
   /// Restores the previous actions of the signals. Requires: no coroutine is waiting.

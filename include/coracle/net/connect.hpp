@@ -75,6 +75,12 @@ task<socket> connect(io_service&, const Host&) {
   return {};
 }
 
+template <class Port>
+auto connect(std::string_view, const Port&) {
+  static_assert(!sizeof(Port*), "net::connect(io, host, port) begins with the io_service of the socket");
+  return coracle::detail::any_awaiter{};
+}
+
 /// Awaitable of a stream to the Unix socket at `remote`. The system does not report when a full backlog has
 /// room again, so while it is full this retries after 1 ms, then after twice the previous delay, at most 128
 /// ms.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <compare>
+#include <concepts>
 #include <coracle/net/ip_address.hpp>
 #include <coracle/net/ipv4_endpoint.hpp>
 #include <coracle/net/ipv6_endpoint.hpp>
@@ -26,6 +27,8 @@ class ip_endpoint {
   constexpr ip_endpoint() noexcept = default;
   explicit constexpr ip_endpoint(const ip_address& address, std::uint16_t port = 0) noexcept
       : address_(address), port_(port) {}
+  template <std::convertible_to<std::string_view> Text>
+  ip_endpoint(const Text&, std::uint16_t) = delete;  // ip_address::from_string(text).value() parses it
   constexpr ip_endpoint(ipv4_endpoint endpoint) noexcept : ip_endpoint(endpoint.address(), endpoint.port()) {}
   constexpr ip_endpoint(ipv6_endpoint endpoint) noexcept : ip_endpoint(endpoint.address(), endpoint.port()) {}
 

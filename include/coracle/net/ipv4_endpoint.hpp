@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <compare>
+#include <concepts>
 #include <coracle/net/ipv4_address.hpp>
 #include <cstdint>
 #include <optional>
@@ -24,6 +25,8 @@ class ipv4_endpoint {
   constexpr ipv4_endpoint() noexcept = default;
   explicit constexpr ipv4_endpoint(ipv4_address address, std::uint16_t port = 0) noexcept
       : address_(address), port_(port) {}
+  template <std::convertible_to<std::string_view> Text>
+  ipv4_endpoint(const Text&, std::uint16_t) = delete;  // ipv4_address::from_string(text).value() parses it
 
   constexpr const ipv4_address& address() const noexcept { return address_; }
   constexpr std::uint16_t port() const noexcept { return port_; }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <compare>
+#include <concepts>
 #include <coracle/net/ipv6_address.hpp>
 #include <cstdint>
 #include <optional>
@@ -24,6 +25,8 @@ class ipv6_endpoint {
   constexpr ipv6_endpoint() noexcept = default;
   explicit constexpr ipv6_endpoint(ipv6_address address, std::uint16_t port = 0) noexcept
       : address_(address), port_(port) {}
+  template <std::convertible_to<std::string_view> Text>
+  ipv6_endpoint(const Text&, std::uint16_t) = delete;  // ipv6_address::from_string(text).value() parses it
 
   constexpr const ipv6_address& address() const noexcept { return address_; }
   constexpr std::uint16_t port() const noexcept { return port_; }

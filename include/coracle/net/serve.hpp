@@ -119,4 +119,29 @@ auto serve(Listener&, Handler, serve_limits = {}, scope_policy::handler = nullpt
                 "connection of it by value and returns a task: [](socket client) -> coracle::task<> { ... }");
   return coracle::detail::any_awaiter{};
 }
+
+namespace detail {
+template <class Limits>
+auto no_serve_limits() noexcept {
+  static_assert(!sizeof(std::decay_t<Limits>*),
+                "the limits before on_error are serve_limits, such as {.connections = 100}, or {}");
+  return coracle::detail::any_awaiter{};
+}
+template <class OnError>
+auto no_error_handler() noexcept {
+  static_assert(!sizeof(std::decay_t<OnError>*),
+                "on_error takes a std::exception_ptr: [](const std::exception_ptr& error) { ... }");
+  return coracle::detail::any_awaiter{};
+}
+}  // namespace detail
+template <class Listener, class Handler, class Limits, class... Rest>
+  requires(!std::is_convertible_v<Limits, serve_limits>)
+auto serve(Listener&&, Handler&&, Limits&&, Rest&&...) {
+  return detail::no_serve_limits<Limits>();
+}
+template <class Listener, class Handler, class OnError>
+  requires(!std::is_convertible_v<OnError, scope_policy::handler>)
+auto serve(Listener&&, Handler&&, const serve_limits&, OnError&&) {
+  return detail::no_error_handler<OnError>();
+}
 }  // namespace coracle::net

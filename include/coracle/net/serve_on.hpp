@@ -64,4 +64,14 @@ auto serve_on(io_service_group&, Listener&, Handler, serve_limits = {}, scope_po
                 "[](socket client) -> coracle::task<> { ... }");
   return coracle::detail::any_awaiter{};
 }
+template <class Listener, class Handler, class Limits, class... Rest>
+  requires(!std::is_convertible_v<Limits, serve_limits>)
+auto serve_on(io_service_group&, Listener&&, Handler&&, Limits&&, Rest&&...) {
+  return detail::no_serve_limits<Limits>();
+}
+template <class Listener, class Handler, class OnError>
+  requires(!std::is_convertible_v<OnError, scope_policy::handler>)
+auto serve_on(io_service_group&, Listener&&, Handler&&, const serve_limits&, OnError&&) {
+  return detail::no_error_handler<OnError>();
+}
 }  // namespace coracle::net

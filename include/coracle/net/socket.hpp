@@ -46,6 +46,8 @@ class socket {
   [[nodiscard]] static socket create_udpv4(io_service& service);
   [[nodiscard]] static socket create_udpv6(io_service& service);
 
+  socket() = delete;                      // socket::create_tcpv4(io), or net::connect(io, host, port)
+  explicit socket(io_service&) = delete;  // socket::create_tcpv4(io), or net::connect(io, host, port)
   socket(socket&& other) noexcept = default;
   socket& operator=(socket&& other) noexcept = default;
   /// As close().

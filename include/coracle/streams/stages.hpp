@@ -140,8 +140,11 @@ class map_pipe : public stream_pipe {
     if constexpr (fits) {
       constexpr bool gives = !std::is_void_v<std::invoke_result_t<Function&, E>>;
       static_assert(gives, "map(f): f returns nothing; for its side effects end the pipeline in for_each(f)");
-      if constexpr (gives)
+      if constexpr (gives) {
         return change_stream<map_change<Function, E>>(std::move(source), std::move(function_));
+      } else {
+        return any_awaiter{};
+      }
     } else {
       return any_awaiter{};
     }

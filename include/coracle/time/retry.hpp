@@ -141,6 +141,12 @@ auto retry(const retry_policy&, Attempt&&, RetryIf&& = {}) {
       "given, one that takes a std::exception_ptr and returns a bool");
   return detail::any_awaiter{};
 }
+template <class Attempt>
+auto retry(Attempt&&, const retry_policy&) {
+  static_assert(!sizeof(std::decay_t<Attempt>*),
+                "the policy comes before the attempt: retry(policy, attempt)");
+  return detail::any_awaiter{};
+}
 template <class Policy, class... Functions>
   requires(!std::is_convertible_v<Policy, retry_policy>)
 auto retry(Policy&&, Functions&&...) {
