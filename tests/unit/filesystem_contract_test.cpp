@@ -166,6 +166,10 @@ TEST_CASE("filesystem: a path with a NUL in it names no file") {
           "cannot remove " + (here / "a").native() + ", a path with a NUL in it: Invalid argument");
     CHECK((co_await failure_of(fs::rename(here.io, here / "a", path))).ends_with("Invalid argument"));
     CHECK(co_await fs::exists(here.io, here / "a"));
+    co_await fs::create_symlink(here.io, "a", here / "soft");
+    CHECK(co_await failure_of(fs::read_symlink(here.io, (here / "soft").native() + "\0b"s)) ==
+          "cannot read the symbolic link " + (here / "soft").native() +
+              ", a path with a NUL in it: Invalid argument");
   };
   here.io.run(use());
 }
