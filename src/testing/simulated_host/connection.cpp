@@ -123,7 +123,8 @@ void connection_end::established() {
 void connection_end::fail(int error) {
   if (broken_) return;
   broken_ = true;
-  error_ = error;
+  const bool only_peer_ended = ended_ && sending_;
+  error_ = error == ECONNRESET && only_peer_ended ? EPIPE : error;  // as Linux in CLOSE-WAIT
   tell();
 }
 
