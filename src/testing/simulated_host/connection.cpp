@@ -133,6 +133,10 @@ void connection_end::arrive(segment what) {
     case segment::kind::established:
       return established();
     case segment::kind::data:
+      if (!sending_ && !receiving_) {  // as Linux; RFC 1122, section 4.2.2.13
+        outward_->send({segment::kind::reset});
+        return fail(ECONNRESET);
+      }
       received_ += what.bytes;
       break;
     case segment::kind::end:
