@@ -140,14 +140,15 @@ io_descriptor open_path_operation::put_into_use(int fd) {
 
 namespace {
 std::filesystem::path symlink_target(const base_directory& base, const std::filesystem::path& link) {
+  const auto fail = [&](int error, const char* why) {
+    throw_error(error, "cannot read the symbolic link " + path_in_message(base.in_full(link)) + why);
+  };
+  if (has_nul(link)) fail(EINVAL, ", a path with a NUL in it");
   char target[PATH_MAX];
   const int fd = base.opened() ? base.opened()->native_handle() : AT_FDCWD;
   io_system& system = io_descriptor::system_of(*base.service());
   const std::int64_t size = system.read_link(fd, link.c_str(), target, sizeof target);
-  if (size < 0) {
-    throw_error(static_cast<int>(-size),
-                "cannot read the symbolic link " + path_in_message(base.in_full(link)));
-  }
+  if (size < 0) fail(static_cast<int>(-size), "");
   return std::string(target, static_cast<std::size_t>(size));
 }
 }  // namespace

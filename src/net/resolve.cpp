@@ -48,8 +48,12 @@ std::vector<ip_endpoint> interleave_families(const std::vector<ip_endpoint>& all
   return both;
 }
 
+/// The C library would take the part before the NUL.
+bool has_nul(const std::string& name) noexcept { return name.find('\0') != name.npos; }
+
 std::vector<ip_endpoint> look_up(const std::string& host, const std::string& service) {
-  if (is_number_of_no_port(service)) fail(EAI_SERVICE, host, service);
+  if (has_nul(host)) fail(EAI_NONAME, host, service);
+  if (has_nul(service) || is_number_of_no_port(service)) fail(EAI_SERVICE, host, service);
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;

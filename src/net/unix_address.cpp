@@ -30,7 +30,7 @@ unix_address::unix_address(std::string_view path) {
 unix_address unix_address::abstract(std::string_view name) {
   if (name.size() > most) refuse(std::errc::filename_too_long, name);
   unix_address made;
-  std::memcpy(made.native_.text + 1, name.data(), name.size());
+  if (!name.empty()) std::memcpy(made.native_.text + 1, name.data(), name.size());
   made.size_ = static_cast<std::uint8_t>(name.size() + 1);
   return made;
 }

@@ -125,6 +125,7 @@ TEST_CASE("buffered_reader: what is buffered comes first, and more is read past 
   buffered_reader reader{source, 10};
   CHECK(sync_wait(reader.read_line()) == "head");
   CHECK(reader.buffered() == "body");
+  CHECK(sync_wait(reader.read_some(coracle::mutable_buffer{})) == 0);
   std::string body(23, '?');
   CHECK(sync_wait(reader.read_exactly(body)) == 23);
   CHECK(body == "body-and-more-than-fits");

@@ -37,7 +37,7 @@ TEST_CASE("resolve: an address is its own name, and has a port by number") {
 }
 
 TEST_CASE("resolve: what has no address, or no port, is an error with its name") {
-  const auto error_of = [](const char* host, const char* service) {
+  const auto error_of = [](const std::string& host, const std::string& service) {
     std::string text;
     try {
       coracle::sync_wait(resolve(host, service));
@@ -53,6 +53,9 @@ TEST_CASE("resolve: what has no address, or no port, is an error with its name")
   for (const char* const each : {"65536", "70000", "-1", "99999999999999999999"}) {
     CHECK(error_of("127.0.0.1", each) == std::string("cannot find the port of \"") + each + '"');
   }
+  // The C library would see the part before the NUL alone.
+  CHECK(error_of(std::string("127.0.0.1\0.example", 18), "80").starts_with("cannot find the address"));
+  CHECK(error_of("127.0.0.1", std::string("80\0", 3)).starts_with("cannot find the port"));
   CHECK(coracle::sync_wait(resolve("127.0.0.1", "65535")).front().to_string() == "127.0.0.1:65535");
 }
 

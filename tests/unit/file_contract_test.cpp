@@ -123,6 +123,7 @@ TEST_CASE("file: a read gives fewer bytes where the file ends, and none beyond")
     CHECK(co_await file.read(half, buffer.data(), buffer.size()) == 0);
     CHECK(co_await file.read(half + (half - 1), buffer.data(), buffer.size()) == 0);
     CHECK(co_await file.read(0, buffer.data(), 0) == 0);
+    CHECK(co_await file.read(0, mutable_buffer{}) == 0);
     std::string much(std::size_t{2} << 20, '\0');  // more than is tried without waiting
     CHECK(co_await file.read(half - 1, much) == 0);
     CHECK(co_await file.read(half + (half - 1), much) == 0);
@@ -174,6 +175,8 @@ TEST_CASE("file: a write beyond the end leaves zeros between, set_size() cuts an
     file.set_size(4);
     CHECK(file.size() == 4);
     file.set_size(6);
+    CHECK(file.size() == 6);
+    CHECK(co_await file.write(9, "", 0) == 0);
     CHECK(file.size() == 6);
   }());
   CHECK(here.text_of(here / "a") == std::string("\0\0\0x\0\0", 6));

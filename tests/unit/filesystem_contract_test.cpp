@@ -166,6 +166,10 @@ TEST_CASE("filesystem: a path with a NUL in it names no file") {
           "cannot remove " + (here / "a").native() + ", a path with a NUL in it: Invalid argument");
     CHECK((co_await failure_of(fs::rename(here.io, here / "a", path))).ends_with("Invalid argument"));
     CHECK(co_await fs::exists(here.io, here / "a"));
+    co_await fs::create_symlink(here.io, "a", here / "soft");
+    CHECK(co_await failure_of(fs::read_symlink(here.io, (here / "soft").native() + "\0b"s)) ==
+          "cannot read the symbolic link " + (here / "soft").native() +
+              ", a path with a NUL in it: Invalid argument");
   };
   here.io.run(use());
 }
@@ -244,6 +248,7 @@ TEST_CASE("filesystem: links of both kinds, and where they lead") {
     const file_status itself = co_await fs::symlink_status(here.io, here / "soft");
     CHECK(itself.is_symlink());
     CHECK(itself.size == 1);
+    CHECK(itself.permissions == std::filesystem::perms::all);  // whatever the umask
     CHECK(co_await fs::read_symlink(here.io, here / "soft") == "a");
     const directory d = co_await fs::open_directory(here.io, here / "d");
     CHECK(co_await fs::read_symlink(d, "dangling") == "nowhere");

@@ -5,6 +5,9 @@
 #include <chrono>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/with_environment.hpp>
+#include <coracle/testing/poll.hpp>
+#include <coracle/testing/simulation/simulated_host.hpp>
+#include <coracle/testing/simulation/simulation.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
 #include <coracle/time/interval.hpp>
 #include <type_traits>
@@ -55,6 +58,36 @@ TEST_CASE("interval: work between the ticks does not shift them, whatever the po
     CHECK(seen.came == times{0, 10, 20, 30, 40});
     CHECK(seen.due == times{0, 10, 20, 30, 40});
   }
+}
+
+/// Awaits two ticks from plain code, and checks that they are a period apart on the clock of the executor.
+template <class Run, class Now>
+void check_ticks(Run run, Now now) {
+  interval ticks{10ms, missed_tick::skip};
+  const auto first = run(ticks.tick());
+  CHECK(first == now());
+  CHECK(run(ticks.tick()) == first + 10ms);
+  CHECK(now() == first + 10ms);
+}
+TEST_CASE("interval: ticks that are run from plain code go by the executor's clock, too") {
+  {
+    virtual_time_loop loop;
+    check_ticks([&](auto tick) { return loop.run(tick); }, [&] { return loop.now(); });
+  }
+  coracle::testing::simulation sim{1};
+  check_ticks([&](auto tick) { return sim.run(tick); }, [&] { return sim.now(); });
+  coracle::testing::simulated_network network{sim};
+  coracle::testing::simulated_host host{network, "10.0.0.1"};
+  check_ticks([&](auto tick) { return host.io().run(tick); }, [&] { return sim.now(); });
+  coracle::testing::virtual_clock clock;
+  coracle::testing::manual_scheduler place{clock};
+  const auto polled = [&](auto tick) {
+    auto waiting = coracle::testing::poll(place, tick);
+    if (!waiting.ready()) clock.advance(10ms);
+    CHECK(waiting.run());
+    return waiting.get();
+  };
+  check_ticks(polled, [&] { return clock.now(); });
 }
 
 TEST_CASE("interval: a tick that is awaited twice comes twice, a period apart") {

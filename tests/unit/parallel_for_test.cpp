@@ -161,6 +161,28 @@ TEST_CASE("parallel_for: a stop request that finds nothing left has no effect") 
   CHECK(calls == 10);
 }
 
+TEST_CASE("parallel_for: a worker that is stopped when nothing is left does not cancel what is complete") {
+  std::atomic<bool> occupied{false}, free{false};
+  static_thread_pool pool{2};
+  const auto occupy = [&]() -> task<> {
+    occupied = true;
+    while (!free) std::this_thread::yield();
+    co_return;
+  };
+  coracle_test::run_detached_on(pool, occupy());
+  while (!occupied) std::this_thread::yield();
+
+  coracle::stop_source source;
+  int calls = 0;
+  const auto work = [&](int) {
+    if (++calls == 2) source.request_stop();  // the worker of the first element waits for the one free thread
+  };
+  const auto run = [&] { sync_wait(coracle::with_stop(parallel_for(pool, 0, 2, work), source.get_token())); };
+  CHECK_NOTHROW(run());
+  CHECK(calls == 2);
+  free = true;
+}
+
 TEST_CASE("parallel_for: others on the pool get their turn between chunks") {
   static_thread_pool pool{1};
   std::atomic<bool> other_ran{false};

@@ -309,6 +309,38 @@ TEST_CASE("socket: sending to a peer that has gone is an error, not a SIGPIPE") 
   }());
 }
 
+TEST_CASE("socket: sending behind the end of a peer that has gone is a broken pipe, not a reset") {
+  service_under_test here;
+  io_service& io = here.io;
+  pair ends = connected(io);
+  ends.server.close();
+  io.run([&]() -> task<> {
+    char byte = 0;
+    CHECK(co_await ends.client.recv(&byte, 1) == 0);
+    std::error_code error;
+    while (!error) error = co_await error_of(ends.client.send("x", 1));
+    CHECK(error == std::errc::broken_pipe);
+    CHECK(co_await ends.client.recv(&byte, 1) == 0);
+  }());
+}
+
+TEST_CASE("socket: what is sent to a socket that neither sends nor receives any more is refused") {
+  service_under_test here;
+  io_service& io = here.io;
+  pair ends = connected(io);
+  ends.server.close_send();
+  ends.server.close_recv();
+  io.run([&]() -> task<> {
+    char byte = 0;
+    CHECK(co_await ends.client.recv(&byte, 1) == 0);
+    std::error_code error;
+    for (int sent = 0; !error && sent != 1'000'000; ++sent)
+      error = co_await error_of(ends.client.send("x", 1));
+    CHECK(error == std::errc::broken_pipe);
+    CHECK(co_await error_of(ends.server.recv(&byte, 1)) == std::errc::connection_reset);
+  }());
+}
+
 TEST_CASE("socket: an operation on a socket that is not connected is an error") {
   service_under_test here;
   io_service& io = here.io;

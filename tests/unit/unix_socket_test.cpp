@@ -96,6 +96,8 @@ TEST_CASE("unix_address: a path, an abstract name and none are told apart, compa
   CHECK(name.is_abstract());
   CHECK(name.text() == std::string_view{"a\0b", 3});
   CHECK(unix_address::abstract("run").to_string() == "@run");
+  CHECK(unix_address::abstract({}).is_abstract());
+  CHECK(unix_address::abstract({}).to_string() == "@");
   CHECK(unix_address{}.is_unnamed());
   CHECK(unix_address{}.to_string().empty());
   CHECK(unix_address{"x"} != unix_address::abstract("x"));

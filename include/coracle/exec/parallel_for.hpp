@@ -3,7 +3,9 @@
 #pragma once
 #include <concepts>
 #include <coracle/base/atomic.hpp>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/when_all.hpp>
+#include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/core/timer_service.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <iterator>
@@ -78,7 +80,10 @@ task<> run_in_chunks(static_thread_pool& pool, std::size_t size, Body body) {
   std::vector<task<>> workers;
   for (std::size_t n = 0; n != size && n != pool.thread_count(); ++n)
     workers.push_back(work_on_chunks(pool, all, body));
-  co_await when_all(std::move(workers));
+  auto end = co_await as_outcome(when_all(std::move(workers)));
+  if (!end.is_cancelled()) co_return std::move(end).get();
+  // A worker that was about to look for more may be stopped while another completes the last elements.
+  if (!all.none_left()) co_await ends_as_stopped(end.reason());
 }
 
 template <class Function, class Element>

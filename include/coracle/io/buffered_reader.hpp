@@ -171,7 +171,7 @@ task<std::size_t> buffered_reader<Source>::read_some(mutable_buffer to, stop_tok
     if (more == 0) co_return more;
   }
   const std::string_view some = take(to.size());
-  std::memcpy(to.data(), some.data(), some.size());
+  if (!some.empty()) std::memcpy(to.data(), some.data(), some.size());
   co_return some.size();
 }
 

@@ -89,7 +89,8 @@ task<> buffered_writer<Sink>::write(const_buffer bytes, stop_token token, std::s
   for (;;) {
     const std::size_t left = bytes.size() - done, room = size_ - end_;
     const std::size_t some = left < room ? left : room;
-    std::memcpy(buffer_.get() + end_, static_cast<const char*>(bytes.data()) + done, some);
+    // Neither argument of memcpy() may be null.
+    if (some != 0) std::memcpy(buffer_.get() + end_, static_cast<const char*>(bytes.data()) + done, some);
     end_ += some;
     done += some;
     if (done == bytes.size()) co_return;

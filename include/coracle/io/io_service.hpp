@@ -169,6 +169,8 @@ detail::kept_result_t<Awaitable> io_service::run(Awaitable&& value) {
     suspended = !a.await_ready() && detail::suspend_into(a, end.handle());
   }
   if (suspended) process_until_over(end);
+  // The result is taken where a coroutine would take it: that may read the clock, as an interval does.
+  const detail::executor_scope here{this};
   return a.await_resume();
 }
 

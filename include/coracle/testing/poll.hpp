@@ -42,6 +42,8 @@ class [[nodiscard("destroying this destroys the polled awaitable")]] polled : de
   /// Returns the result. Requires: ready; called once.
   result_type get() {
     CORACLE_REQUIRE(ready_, "get() of a polled awaitable that is not ready: run() it first");
+    // As a coroutine there would take it: that may read the clock, as an interval does.
+    const detail::executor_scope here{&place_};
     return awaiter_.await_resume();
   }
   /// Where it runs.

@@ -123,6 +123,8 @@ detail::kept_result_t<Awaitable> virtual_time_loop::run(Awaitable&& value) {
       __builtin_abort();
     }
   }
+  // The result is taken where a coroutine would take it: that may read the clock, as an interval does.
+  const detail::executor_scope here{this};
   return a.await_resume();
 }
 }  // namespace coracle::testing

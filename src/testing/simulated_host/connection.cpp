@@ -123,7 +123,8 @@ void connection_end::established() {
 void connection_end::fail(int error) {
   if (broken_) return;
   broken_ = true;
-  error_ = error;
+  const bool only_peer_ended = ended_ && sending_;
+  error_ = error == ECONNRESET && only_peer_ended ? EPIPE : error;  // as Linux in CLOSE-WAIT
   tell();
 }
 
@@ -132,6 +133,10 @@ void connection_end::arrive(segment what) {
     case segment::kind::established:
       return established();
     case segment::kind::data:
+      if (!sending_ && !receiving_) {  // as Linux; RFC 1122, section 4.2.2.13
+        outward_->send({segment::kind::reset});
+        return fail(ECONNRESET);
+      }
       received_ += what.bytes;
       break;
     case segment::kind::end:

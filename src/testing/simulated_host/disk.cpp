@@ -107,20 +107,21 @@ std::int64_t disk::read(const stored_file& file, std::uint64_t offset, void* to,
   if (chance(faults.read_errors)) return -EIO;
   if (offset >= file.now.size()) return 0;
   const std::size_t taken = moved(std::min(size, file.now.size() - static_cast<std::size_t>(offset)));
-  std::memcpy(to, file.now.data() + offset, taken);
+  if (taken != 0) std::memcpy(to, file.now.data() + offset, taken);
   return static_cast<std::int64_t>(taken);
 }
 
 std::int64_t disk::write(stored_file& file, std::uint64_t offset, const void* from, std::size_t size) {
   if (chance(faults.write_errors)) return -EIO;
   if (offset > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return -EINVAL;
+  if (size == 0) return 0;  // it does not extend the file either
   const std::uint64_t end = offset + size;
   const std::uint64_t others = used() - file.now.size();
   const std::uint64_t room = faults.capacity > others ? faults.capacity - others : 0;
   // Overwriting needs no space.
   const std::uint64_t most = std::max<std::uint64_t>(room, file.now.size());
   const std::uint64_t possible = end <= most ? size : (offset < most ? most - offset : 0);
-  if (possible == 0 && size != 0) return -ENOSPC;
+  if (possible == 0) return -ENOSPC;
   const std::size_t taken = moved(static_cast<std::size_t>(possible));
   file.changes.push_back(
       {names.take_number(), offset, std::string(static_cast<const char*>(from), taken), false});

@@ -141,7 +141,9 @@ int name_tree::make_symlink(const base& from, std::string_view target, std::stri
   if (target.empty()) return -ENOENT;
   const place at = find(from, path, links::kept_last);
   if (const int error = refusal_to_create(at, false); error != 0) return error;
-  add(at, std::make_shared<symlink>(origin_of_new(0777), target));
+  node::origin made = origin_of_new(0);
+  made.permissions = 0777;  // the umask does not apply
+  add(at, std::make_shared<symlink>(made, target));
   return 0;
 }
 

@@ -200,6 +200,8 @@ detail::kept_result_t<Awaitable> simulation::run(Awaitable&& value) {
     if (a.await_ready() || !detail::suspend_into(a, end.handle())) end.reached = true;
   }
   run_until(end);
+  // The result is taken where a coroutine would take it: that may read the clock, as an interval does.
+  const detail::executor_scope here{this};
   return a.await_resume();
 }
 }  // namespace coracle::testing
