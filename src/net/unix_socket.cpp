@@ -121,7 +121,9 @@ unix_accept_operation::unix_accept_operation(unix_socket& listener, io_service* 
     : io_operation(listener.descriptor_, coracle::detail::io_opcode::accept, static_cast<void*>(nullptr), 0,
                    std::move(token)),
       listener_(listener),
-      service_(service) {}
+      service_(service) {
+  if (service && service != listener.descriptor_.service()) require_real(*service);
+}
 unix_socket unix_accept_operation::await_resume() {
   const int fd = static_cast<int>(take_result(detail::accept_error(result)));
   return {{*service_, fd, io_descriptor_kind::pollable}, listener_.kind_};

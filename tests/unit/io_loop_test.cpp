@@ -5,6 +5,7 @@
 #include <coracle/core/task.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/signal_set.hpp>
+#include <coracle/net/unix_socket.hpp>
 #include <coroutine>
 #include <csignal>
 #include <string>
@@ -173,5 +174,23 @@ TEST_CASE("signal_set: a simulated io_service, where no signals come, is refused
           const coracle::signal_set signals{io, {SIGUSR1}};
         }).find("a signal_set was made for a simulated io_service, where no signals come") !=
         std::string::npos);
+}
+
+TEST_CASE("unix_socket: a simulated io_service, which has none, is refused") {
+  static constexpr auto create = [](io_service& io) {
+    return coracle::net::unix_socket::create(io, coracle::net::unix_kind::stream);
+  };
+  const std::string refusal = "a unix_socket was made for a simulated io_service";
+  CHECK(coracle_test::abort_message([] {
+          scripted_system system;
+          io_service io{system};
+          static_cast<void>(create(io));
+        }).find(refusal) != std::string::npos);
+  CHECK(coracle_test::abort_message([] {
+          scripted_system system;
+          io_service real, simulated{system};
+          auto listener = create(real);
+          static_cast<void>(listener.accept_on(simulated));
+        }).find(refusal) != std::string::npos);
 }
 }  // namespace

@@ -8,9 +8,11 @@
 namespace coracle::net {
 namespace detail {
 template <class T>
-concept spreadable_listener = connection_listener<T> && requires(T& from, io_service& service) {
-  from.accept_on(service, stop_token{});
-};
+concept spreadable_listener =
+    connection_listener<T> && requires(T& from, io_service& service, accepted_from<T>& accepted) {
+      from.accept_on(service, stop_token{});
+      accepted.service().schedule();
+    };
 
 /// Accepts each connection on the next io_service of a group.
 template <class Listener>
@@ -58,7 +60,8 @@ auto serve_on(io_service_group&, Listener&, Handler, serve_limits = {}, scope_po
   constexpr bool can_spread = detail::spreadable_listener<Listener>;
   static_assert(can_spread,
                 "serve_on() needs a listener such as a socket or unix_socket, whose accept_on() puts a "
-                "connection on another io_service: for one without it, write serve(listener, handler)");
+                "connection on another io_service, as its service() says: for one without it, write "
+                "serve(listener, handler)");
   static_assert(!can_spread,
                 "serve_on() needs a function that takes a connection by value and returns a task: "
                 "[](socket client) -> coracle::task<> { ... }");
