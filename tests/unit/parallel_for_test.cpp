@@ -163,12 +163,12 @@ TEST_CASE("parallel_for: a stop request that finds nothing left has no effect") 
 
 TEST_CASE("parallel_for: a worker that is stopped when nothing is left does not cancel what is complete") {
   std::atomic<bool> occupied{false}, free{false};
-  static_thread_pool pool{2};
   const auto occupy = [&]() -> task<> {
     occupied = true;
     while (!free) std::this_thread::yield();
     co_return;
   };
+  static_thread_pool pool{2};  // whose end waits for occupy()
   coracle_test::run_detached_on(pool, occupy());
   while (!occupied) std::this_thread::yield();
 
