@@ -184,7 +184,11 @@ bool many_children() {
 
 // A child is started inside a call of its parent: only so many of those are nested. One level takes a
 // kilobyte of memory, and without the limit a hundred bytes of stack at least.
+#ifdef STACK_LEVELS
+constexpr int levels = STACK_LEVELS;
+#else
 constexpr int levels = million / 10;
+#endif
 task<int> descend_by_when_all(int depth) {
   mark();
   if (depth == 0) co_return 0;
