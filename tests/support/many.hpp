@@ -4,13 +4,9 @@
 #include <coracle/base/config.hpp>
 
 namespace coracle_test {
-/// `count`, or a tenth of it where each takes many times as long and far more stack: with a sanitizer, or not
-/// optimised. What takes too long only when there are many is found by the builds that are neither.
+/// `count`, or a tenth of it with a sanitizer, where each takes ten times as long and far more stack.
+/// What takes too long only when there are many is found by the builds without one.
 constexpr int many(int count) {
-#ifdef __OPTIMIZE__
   return CORACLE_ADDRESS_SANITIZER() || CORACLE_HAS_FEATURE(thread_sanitizer) ? count / 10 : count;
-#else
-  return count / 10;
-#endif
 }
 }  // namespace coracle_test
