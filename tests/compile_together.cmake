@@ -46,7 +46,7 @@ function(coracle_compile_together result count)
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 
-# As one program they take a sixth to two thirds of the time to build. tools/check_includes.py sees what one lacks by itself.
+# As one program they take a sixth to two thirds of the time to build. tools/check_includes.py finds an include that one lacks.
 set(CORACLE_PROGRAMS_TOGETHER 0 CACHE STRING "How many stress programs, simulations or examples are compiled as one; 0: each by itself")
 
 # coracle_callable(RESULT FILE...): copies of these programs, each with a main() that another can call: it takes the arguments, and

@@ -372,7 +372,8 @@ TEST_CASE("socket: the error of accept() without listen(), or after close_recv()
   refuses(listener);
 }
 
-TEST_CASE("socket: close_recv() of a listener ends accept(), refuses who waits, and can be undone") {
+TEST_CASE(
+    "socket: close_recv() of a listener ends accept() and resets pending connections; it can listen again") {
   service_under_test here;
   socket listener = listening(here.io);
   const ip_endpoint where = listener.local_endpoint();

@@ -110,10 +110,10 @@ struct shared_task_promise : shared_end,
 ///     co_await coracle::when_all(print_title(page), count_words(page));  // one fetch; each holds a copy
 ///
 /// A copy is another handle to the same coroutine. `co_await` returns a reference to the result, which lives
-/// as long as any handle does. So does an adaptor such as timeout(), which drops the handle that is moved
-/// into it: pass it a copy, or a name: `co_await timeout(page, 1s)`. Awaiting an empty handle throws
-/// broken_promise. Prefer task where one coroutine awaits the result: it needs no atomic, and moves the
-/// result out.
+/// as long as any handle does. An adaptor such as timeout() also returns that reference, and drops the handle
+/// that was moved into it: pass a copy, `co_await timeout(page, 1s)`, and keep `page`. Awaiting an empty
+/// handle throws broken_promise. Prefer task where one coroutine awaits the result: it needs no atomic, and
+/// moves the result out.
 /// Order         the body runs inside the first `co_await`; awaiters are woken first come, first served.
 /// Resumes on    the executor on which the awaiter suspended, the first awaiter's too; outside any executor,
 ///               the thread that ended the body. An await after the end continues at once.
