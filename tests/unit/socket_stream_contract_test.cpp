@@ -388,7 +388,7 @@ TEST_CASE(
     const auto accept = [&]() -> task<> {
       CHECK(co_await error_of(listener.accept()) == std::errc::invalid_argument);
     };
-    co_await coracle::when_all(accept(), close());
+    co_await coracle::when_all(accept(), accept(), close());
     CHECK(co_await error_of(late.connect(where)) == std::errc::connection_refused);
 
     listener.listen(1);
