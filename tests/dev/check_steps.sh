@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tests/dev/check_steps.sh -- a step of ./dev test whose folder is in use does not keep later ones waiting, and the
-# steps of one folder run one after the other.
+# steps of one folder run one after the other. What comes after a step waits for it, and does not run if it fails.
 # SPDX-License-Identifier: MIT
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -13,14 +13,26 @@ first() {
   echo first >>"$work/order"
 }
 second() { echo second >>"$work/order"; }
+fourth() { echo fourth >>"$work/order"; }
 third() { echo 1<>"$work/third_ran"; } # which does not wait for a reader
 step --in some_folder first "$work/first.log" first
 step --in some_folder second "$work/second.log" second
+after=first
+step fourth "$work/fourth.log" fourth
+after=""
 step third "$work/third.log" third
 finish_steps >/dev/null
+report >/dev/null || echo "a step failed" >>"$work/order"
 
-order=$(tr '\n' ';' <"$work/order")
-if [[ $order == "first;second;" ]] && report >/dev/null; then
+step failing "$work/failing.log" false
+# shellcheck disable=SC2034  # which step() reads
+after=failing
+step skipped "$work/skipped.log" fourth
+finish_steps >/dev/null
+report >"$work/report" || tail -n 1 "$work/report" >>"$work/order"
+
+order=$(sort "$work/order" | tr '\n' ';')
+if [[ $(head -n 1 "$work/order") == first && $order == "4 passed, 1 failed, 1 skipped;first;fourth;second;" ]]; then
   echo "1 passed, 0 failed"
 else
   echo "FAILED: $order"
