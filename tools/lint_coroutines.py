@@ -27,7 +27,7 @@ NOT_PARSED = [
 ]
 # Has to stand outside of a namespace.
 ALONE = re.compile(r"^#define (?:CORACLE|DOCTEST)|^namespace (?:std|coracle)|^template <>$|^extern |^void\*? operator |"
-                   r"struct std::|COUNT_ALLOCATIONS", re.MULTILINE)
+                   r"struct std::|COUNT_ALLOCATIONS|^CORACLE_STATIC_HEAP", re.MULTILINE)
 TOGETHER = 16
 COROUTINE = re.compile(r"\bco_(?:await|yield|return)\b")
 FLAGS = ["-std=c++20", f"-I{ROOT}/include", f"-I{ROOT}/compat", f"-I{ROOT}/src", f"-I{ROOT}", f"-I{ROOT}/bench",
@@ -109,11 +109,14 @@ def groups(parsed):
 
 
 def unite(group):
-    """Includes the files of the group, each in a namespace of its own, so that what they have in common is parsed once."""
+    """Includes the files of the group, each in a namespace of its own but for those of one program, the tour, so that what they
+    have in common is parsed once."""
     folder = group[0].path.parent
     headers = {line.replace('#include "', f'#include "{folder}/') for text in group for line in text.code.splitlines()
                if line.startswith("#include")}
-    bodies = (f'namespace lint_{number} {{\n#include "{text.path}"\n}}' for number, text in enumerate(group))
+    bodies = [f'#include "{text.path}"' for text in group]
+    if folder != ROOT / "tour":
+        bodies = [f"namespace lint_{number} {{\n{body}\n}}" for number, body in enumerate(bodies)]
     return Text(folder / "united.cpp", "\n".join([*sorted(headers), *bodies]), group[0].kind)
 
 

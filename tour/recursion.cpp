@@ -114,11 +114,11 @@ class search_tree {
   std::uint64_t depth_ = 0;
 };
 
-generator<const std::uint32_t&> walk(const search_tree& tree, std::uint32_t place) {
+generator<const std::uint32_t&> walk_in_order(const search_tree& tree, std::uint32_t place) {
   const search_tree::node& here = tree.at(place);
-  if (here.left != search_tree::none) co_yield elements_of(walk(tree, here.left));
+  if (here.left != search_tree::none) co_yield elements_of(walk_in_order(tree, here.left));
   co_yield here.value;
-  if (here.right != search_tree::none) co_yield elements_of(walk(tree, here.right));
+  if (here.right != search_tree::none) co_yield elements_of(walk_in_order(tree, here.right));
 }
 generator<const std::uint32_t&> walk_in_loops(const search_tree& tree, std::uint32_t place) {
   const search_tree::node& here = tree.at(place);
@@ -159,7 +159,7 @@ tree_walk walk_trees(std::uint64_t nodes) {
   result.nodes = nodes;
   result.depth = tree.depth();
   result.in_order = true;
-  result.elements_of = nanoseconds_a_node(walk, tree, nodes, result.in_order);
+  result.elements_of = nanoseconds_a_node(walk_in_order, tree, nodes, result.in_order);
   result.loops = nanoseconds_a_node(walk_in_loops, tree, nodes, result.in_order);
   return result;
 }

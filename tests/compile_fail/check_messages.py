@@ -48,13 +48,14 @@ def expected_texts(source, mark):
 
 def precompile(compiler, folder):
     """All of coracle, parsed once, as flags for the programs."""
-    header = Path(folder, "coracle.hpp")
+    header, flags = Path(folder, "coracle.hpp"), []
     header.write_text("#include <coracle/coracle.hpp>\n")
     if compiler.startswith("clang"):
         output, use = header.with_suffix(".pch"), ["-include-pch", header.with_suffix(".pch")]
+        flags = ["-fpch-instantiate-templates"]  # once, and not in each program: three quarters of its time
     else:
         output, use = header.with_suffix(".hpp.gch"), ["-include", header]
-    subprocess.run([compiler, "-std=c++20", f"-I{INCLUDE}", "-x", "c++-header", header, "-o", output], check=True)
+    subprocess.run([compiler, "-std=c++20", f"-I{INCLUDE}", *flags, "-x", "c++-header", header, "-o", output], check=True)
     return use
 
 

@@ -93,7 +93,7 @@ def precompile(base, folder):
     header = Path(folder, base.replace("/", "_"))
     header.write_text(includes([base]))
     output = header.with_suffix(".pch")
-    subprocess.run([FOR_ONE, *FLAGS, "-x", "c++-header", header, "-o", output], check=True)
+    subprocess.run([FOR_ONE, *FLAGS, "-fpch-instantiate-templates", "-x", "c++-header", header, "-o", output], check=True)
     return ["-include-pch", output]
 
 

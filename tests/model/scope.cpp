@@ -148,7 +148,7 @@ void failure_against_end() {
   async_manual_reset_event event;
   joined end = joined::waits;
   std::optional<async_scope> scope(std::in_place);
-  scope->spawn(fails(bad));
+  scope->spawn(fails_in_scope(bad));
   scope->spawn(event.operator co_await());
   model_thread setter{[&] { event.set(); }};
   coracle::resume(bad);
@@ -160,7 +160,7 @@ void failure_against_join() {
   std::coroutine_handle<> bad;
   joined end = joined::waits;
   std::optional<async_scope> scope(std::in_place);
-  scope->spawn(fails(bad));
+  scope->spawn(fails_in_scope(bad));
   model_thread ender{[&] { coracle::resume(bad); }};
   join(scope, end);
   ender.join();
@@ -170,8 +170,8 @@ void two_failures() {
   std::coroutine_handle<> one, other;
   joined end = joined::waits;
   std::optional<async_scope> scope(std::in_place, scope_policy::collect_all());
-  scope->spawn(fails(one));
-  scope->spawn(fails(other));
+  scope->spawn(fails_in_scope(one));
+  scope->spawn(fails_in_scope(other));
   model_thread ender{[&] { coracle::resume(one); }};
   coracle::resume(other);
   join(scope, end);
@@ -185,8 +185,8 @@ void supervised_failures() {
   std::optional<async_scope> scope(std::in_place, scope_policy::supervise([&](std::exception_ptr) {
                                      errors.fetch_add(1, coracle::detail::memory_order_relaxed);
                                    }));
-  scope->spawn(fails(one));
-  scope->spawn(fails(other));
+  scope->spawn(fails_in_scope(one));
+  scope->spawn(fails_in_scope(other));
   model_thread ender{[&] { coracle::resume(one); }};
   coracle::resume(other);
   join(scope, end);

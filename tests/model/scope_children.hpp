@@ -21,7 +21,7 @@ inline coracle::task<int> gives(std::coroutine_handle<>& handle, plain_int& data
   data = 7;
   co_return 1;
 }
-inline coracle::task<int> fails(std::coroutine_handle<>& handle) {
+inline coracle::task<int> fails_in_scope(std::coroutine_handle<>& handle) {
   co_await hand_out{handle};
   throw failure{};
 }

@@ -68,7 +68,7 @@ void drop_future_against_failure() {
   std::coroutine_handle<> child;
   joined end = joined::waits;
   std::optional<async_scope> scope(std::in_place);
-  std::optional<scope_future<int>> future(scope->spawn_future(fails(child)));
+  std::optional<scope_future<int>> future(scope->spawn_future(fails_in_scope(child)));
   model_thread ender{[&] { coracle::resume(child); }};
   future.reset();
   ender.join();
@@ -85,7 +85,7 @@ void drop_future_against_failure_and_join() {
     co_await hand_out{dropper};
     static_cast<void>(scope_future<int>(std::move(future)));
   };
-  auto future = scope->spawn_future(fails(child));
+  auto future = scope->spawn_future(fails_in_scope(child));
   scope->spawn(drops(std::move(future)));
   join(scope, end);
   model_thread ender{[&] { coracle::resume(child); }};
@@ -99,7 +99,7 @@ void future_against_failure() {
   got what = got::nothing;
   joined end = joined::waits;
   std::optional<async_scope> scope(std::in_place);
-  auto future = scope->spawn_future(fails(child));
+  auto future = scope->spawn_future(fails_in_scope(child));
   model_thread ender{[&] { coracle::resume(child); }};
   await_future(std::move(future), data, what);
   ender.join();
@@ -121,7 +121,7 @@ void future_against_failure_and_join() {
     }
     what = how;
   };
-  auto future = scope->spawn_future(fails(child));
+  auto future = scope->spawn_future(fails_in_scope(child));
   model_thread ender{[&] { coracle::resume(child); }};
   scope->spawn(awaits(std::move(future)));
   join(scope, end);
@@ -135,8 +135,8 @@ void two_futures_of_failures() {
   got first = got::nothing, second = got::nothing;
   joined end = joined::waits;
   std::optional<async_scope> scope(std::in_place, scope_policy::collect_all());
-  await_future(scope->spawn_future(fails(one)), data, first);
-  await_future(scope->spawn_future(fails(other)), data, second);
+  await_future(scope->spawn_future(fails_in_scope(one)), data, first);
+  await_future(scope->spawn_future(fails_in_scope(other)), data, second);
   model_thread ender{[&] { coracle::resume(one); }};
   coracle::resume(other);
   ender.join();
@@ -148,8 +148,8 @@ void drop_failed_future_against_failure() {
   std::coroutine_handle<> one, other;
   joined end = joined::waits;
   std::optional<async_scope> scope(std::in_place, scope_policy::collect_all());
-  std::optional<scope_future<int>> dropped(scope->spawn_future(fails(one)));
-  const auto kept = scope->spawn_future(fails(other));
+  std::optional<scope_future<int>> dropped(scope->spawn_future(fails_in_scope(one)));
+  const auto kept = scope->spawn_future(fails_in_scope(other));
   coracle::resume(one);
   model_thread ender{[&] { coracle::resume(other); }};
   dropped.reset();

@@ -77,7 +77,7 @@ task<> work_on_chunks(static_thread_pool& pool, untaken_numbers& all, Body& body
 template <class Body>
 task<> run_in_chunks(static_thread_pool& pool, std::size_t size, Body body) {
   untaken_numbers all{size, pool.thread_count()};
-  std::vector<task<>> workers;
+  std::vector<decltype(work_on_chunks(pool, all, body))> workers;
   for (std::size_t n = 0; n != size && n != pool.thread_count(); ++n)
     workers.push_back(work_on_chunks(pool, all, body));
   auto end = co_await as_outcome(when_all(std::move(workers)));
