@@ -47,7 +47,7 @@ function(coracle_compile_together result count)
 endfunction()
 
 # As one program they take a sixth to two thirds of the time to build. tools/check_includes.py finds an include that one lacks.
-set(CORACLE_PROGRAMS_TOGETHER 0 CACHE STRING "How many stress programs, simulations or examples are compiled as one; 0: each by itself")
+set(CORACLE_PROGRAMS_TOGETHER 0 CACHE STRING "How many stress programs, simulations, models or examples are compiled as one; 0: each by itself")
 
 # coracle_callable(RESULT FILE...): copies of these programs, each with a main() that another can call: it takes the arguments, and
 # returns 0 at its end, as only a program's own main() does where it does not say so.

@@ -96,16 +96,16 @@ class drawing {
 };
 
 struct memory {
-  coracle::detail::atomic<unsigned> words[::words];
-  coracle::detail::plain<unsigned> cells[::cells];
+  coracle::detail::atomic<unsigned> word[words];
+  coracle::detail::plain<unsigned> cell[cells];
 };
 void run_step(const instruction& each, memory& all, std::string& seen) {
   if (each.does == action::fence)
     return coracle::testing::model::model_fence(each.strength, std::source_location::current());
-  if (each.does == action::plain_store) return static_cast<void>(all.cells[each.at - words] = each.value);
+  if (each.does == action::plain_store) return static_cast<void>(all.cell[each.at - words] = each.value);
   if (each.does == action::plain_load)
-    return static_cast<void>(seen += std::to_string(all.cells[each.at - words]));
-  coracle::detail::atomic<unsigned>& word = all.words[each.at];
+    return static_cast<void>(seen += std::to_string(all.cell[each.at - words]));
+  coracle::detail::atomic<unsigned>& word = all.word[each.at];
   unsigned expected = each.expected;
   bool happens = false;
   switch (each.does) {
@@ -142,8 +142,8 @@ void run_program(const program& all) {
   for (model_thread& each : threads) each.join();
   std::string outcome;
   for (const std::string& each : seen) outcome += each + '/';
-  for (auto& each : shared.words) outcome += std::to_string(each.load(order::relaxed));
-  for (const auto& each : shared.cells) outcome += std::to_string(each);
+  for (auto& each : shared.word) outcome += std::to_string(each.load(order::relaxed));
+  for (const auto& each : shared.cell) outcome += std::to_string(each);
   coracle::testing::model_record(outcome);
 }
 
