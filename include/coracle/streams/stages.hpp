@@ -173,7 +173,7 @@ class filter_pipe : public stream_pipe {
  private:
   Predicate predicate_;
 };
-/// take and chunk.
+/// The pipe of take and chunk.
 template <template <class> class Change>
 class count_pipe : public stream_pipe {
  public:

@@ -61,7 +61,7 @@ limited_stream {
   std::chrono::steady_clock::duration limit_;
 };
 
-/// throttle and timeout_each.
+/// The pipe of throttle and timeout_each.
 template <template <class> class Stage>
 class duration_pipe : public stream_pipe {
  public:
