@@ -76,9 +76,9 @@ class bounded_channel : private basic_channel<channel_element_t<Element>, Buffer
 ///     co_await jobs.send(std::move(next));            // waits while the channel is full
 ///     while (auto j = co_await jobs.recv()) run(*j);  // until it is closed and drained
 ///
-/// g++ 12: name a braced aggregate first, and move it: co_await send({key, text}) destroys it twice. Prefer
-/// spsc_channel for one sender and one receiver; unbounded_channel if the sender is not a coroutine or must
-/// not wait.
+/// With g++ 12, construct a braced aggregate in a variable and move that: the compiler destroys the temporary
+/// of co_await send({key, text}) twice. Prefer spsc_channel for one sender and one receiver;
+/// unbounded_channel if the sender is not a coroutine or must not wait.
 /// Order         elements arrive in the order in which their sends were carried out. Waiters are served first
 ///               come, first served; not even try_* overtakes them.
 /// Resumes on    the executor on which the waiter suspended; outside any executor, inside the call that
@@ -90,7 +90,7 @@ class bounded_channel : private basic_channel<channel_element_t<Element>, Buffer
 /// Threads       all members are thread-safe. The channel outlives its waiters; the last one to be woken may
 ///               destroy it. T's move constructor and destructor run under the channel's lock and must not
 ///               use the channel.
-/// Cost          one allocation, by the constructor; one locked operation to send, one to receive.
+/// Cost          one allocation, by the constructor; one atomic read-modify-write to send, one to receive.
 template <class T>
 class channel : public detail::bounded_channel<T, detail::ring_buffer<detail::channel_element_t<T>>> {
  public:
@@ -111,11 +111,11 @@ class channel : public detail::bounded_channel<T, detail::ring_buffer<detail::ch
 ///               awaited, has ended. The same holds for recv() and try_recv(). A checked build that detects
 ///               two at one end ends the program with a message. All other members are thread-safe. The
 ///               receiver of an element may destroy the channel.
-/// Cost          one allocation, by the constructor; no locked operation while neither side has to wait. The
-///               first wait after some time without one makes the kernel run a fence on all threads of the
-///               process, 100 ns to some us; until that cost is amortised each operation takes a lock, as
-///               with channel. Before an await suspends for another executor, it spins on the other end for
-///               up to 128 pause instructions, unless that has failed recently.
+/// Cost          one allocation, by the constructor; no atomic read-modify-write while neither side has to
+///               wait. The first wait after some time without one makes the kernel run a fence on all threads
+///               of the process, 100 ns to a few us; until that cost is amortised, each operation takes a
+///               lock, as with channel. Where the other end is on another executor, an await spins for up to
+///               128 pause instructions before it suspends, unless that has failed recently.
 template <class T>
 class spsc_channel : public detail::bounded_channel<T, detail::paired_ring<detail::channel_element_t<T>>> {
  public:

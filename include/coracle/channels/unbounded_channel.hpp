@@ -11,7 +11,7 @@ template <class T>
 using growing_channel = basic_channel<T, chunk_buffer<T>>;
 }  // namespace detail
 
-/// An unbounded queue for any number of senders, coroutines or plain code, and receivers. It grows without
+/// An unbounded queue for any number of receivers and senders, which need not be coroutines. It grows without
 /// limit if the receivers are slower than the senders.
 ///
 ///     coracle::unbounded_channel<event> events;
@@ -27,8 +27,8 @@ using growing_channel = basic_channel<T, chunk_buffer<T>>;
 /// Exceptions    send(): channel_closed, std::bad_alloc; the value is then unchanged. recv():
 ///               operation_cancelled.
 /// Threads       as for channel.
-/// Cost          one locked operation to send, one to receive; an allocation for each 2 KiB beyond the
-///               previous maximum. The destructor frees the memory.
+/// Cost          one atomic read-modify-write to send, one to receive; an allocation for each 2 KiB beyond
+///               the previous maximum. The destructor frees the memory.
 template <class Element>
 class unbounded_channel : private detail::growing_channel<detail::channel_element_t<Element>> {
   using T = detail::channel_element_t<Element>;

@@ -32,7 +32,7 @@ struct watched_state : publication {
 ///               meantime.
 /// Exceptions    set(): std::bad_alloc, what moving a T throws. changed(): operation_cancelled.
 /// Threads       all members are thread-safe; an observer is used by one thread at a time. Observers may
-///               outlive the watched_value: its destructor wakes them, and the last value stays.
+///               outlive the watched_value: its destructor wakes them, and they keep the last value.
 /// Cost          set(): one allocation, from the recycler. Readers share the value through a std::shared_ptr:
 ///               nothing is copied, and no lock is held while a value is read or destroyed.
 template <class T>

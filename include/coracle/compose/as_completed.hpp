@@ -36,10 +36,10 @@ using completed_t = typename range_children<Range, moves_element>::result_type;
 ///               there, one at a time, in the order of completion.
 /// Resumes on    the executor of the awaiting coroutine; outside any executor, where an awaitable has ended.
 /// Cancellation  before: nothing is started. During: the awaitables are stopped and joined; results that are
-///               complete by then are consumed. If `consume` returns false, the others are stopped for the
-///               reason lost_race, as the losers of when_any.
-/// Exceptions    the first one, of an awaitable or of `consume`, stops the rest, for the reason
-///               sibling_failed, as when_all does, and is thrown when all have ended; several as an
+///               complete by then are consumed. If `consume` returns false, the others are stopped with the
+///               reason lost_race, like the losers of when_any.
+/// Exceptions    the first one, from an awaitable or `consume`, stops the rest with the reason
+///               sibling_failed, as in when_all, and is thrown when all have ended; several are thrown as an
 ///               error_group.
 /// Cost          72 bytes and an atomic operation for each awaitable.
 template <class Range, class Consume>

@@ -18,7 +18,7 @@ concept call_of_child =
 ///
 ///     coracle::async_scope scope;
 ///     while (accepting) scope.spawn(serve(co_await listener.accept()));
-///     scope.spawn([log]() -> coracle::task<> { co_await log->flush(); });  // passed uncalled: kept
+///     scope.spawn([log]() -> coracle::task<> { co_await log->flush(); });  // not called here, so it is kept
 ///     co_await scope.join();
 ///
 /// Prefer with_scope(), which joins on every way out; prefer when_all where the children are known beforehand
@@ -39,8 +39,8 @@ concept call_of_child =
 ///               children the constructor allocates it, and throws std::bad_alloc. spawn(): std::bad_alloc,
 ///               and what moving the awaitable, or copying a function or its arguments, throws; nothing is
 ///               started then.
-/// Threads       spawn() from any thread, until join() is awaited; after that only from a child. join() once,
-///               not from a child. Children may end on any threads.
+/// Threads       spawn() from any thread, until join() is awaited; after that only from a child. join() is
+///               awaited once, and not by a child. Children may end on any threads.
 /// Cost          one stop source, allocated once a child waits, or with the scope if its policy stops no
 ///               children; one frame for each child, besides the child's own; two atomic operations;
 ///               constant stack. A scope that is destroyed while children run names them and ends the
@@ -50,7 +50,7 @@ class async_scope {
   static constexpr bool is_child =
       detail::work<std::decay_t<T>> && std::constructible_from<std::decay_t<T>, T> &&
       detail::fits_into_frame<std::decay_t<T>>;
-  /// The type that is stored of a child, or of the function that returns it.
+  /// The type in which a child, or the function that returns it, is stored.
   template <class T>
   using kept_t = detail::work_t<std::decay_t<T>>;
   template <class T>
@@ -106,7 +106,7 @@ class async_scope {
         "that has a name; or a function that returns one, with its arguments: std::ref(x) for a parameter "
         "that is an lvalue reference; aligned to 16 bytes at most; before it, if need be, a scheduler");
   }
-  /// Starts `work`, as spawn() does, and keeps its result for the future's awaiter.
+  /// Starts `work`, as spawn() does, and keeps its result for the future.
   template <class Work>
     requires(is_child<Work> && detail::fits_into_frame<result_t<Work>>)
   [[nodiscard("use spawn() for a child whose result nobody awaits")]]

@@ -59,8 +59,8 @@ class [[nodiscard("fmap does nothing until it is awaited")]] fmap_awaitable {
 ///     auto size = [](std::string text) { return text.size(); };
 ///     std::size_t n = co_await coracle::fmap(read_all(path), size);
 ///
-/// Resumes on    where `value` does. The function runs when the awaiter takes the result: in a coroutine
-///               right there, under sync_wait on the waiting thread, in when_all where its awaiter continues.
+/// Resumes on    where `value` does. The function runs when the result is taken: right there in a coroutine;
+///               on the waiting thread under sync_wait; where the awaiting coroutine continues in a when_all.
 /// Cancellation  as `value`.
 /// Exceptions    those of `value`, in which case the function is not called; those of the function.
 /// Cost          no coroutine, no allocation.

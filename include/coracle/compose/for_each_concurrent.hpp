@@ -4,24 +4,25 @@
 #include <coracle/compose/detail/run_children.hpp>
 
 namespace coracle {
-/// Calls `function(element)` for each element of `range` in order, and awaits what it returns, with a
-/// concurrency limit: up to `limit` of these awaitables run at the same time.
+/// Calls `function(element)` for each element of `range` in order, and awaits what it returns, with at most
+/// `limit` of these awaitables running at the same time.
 ///
 ///     auto visit = [&](const std::string& url) { return fetch_and_store(url); };
 ///     co_await coracle::for_each_concurrent(urls, 8, visit);
 ///
 /// The range is advanced as places become free, so it may be endless or compute its elements. An element that
-/// does not stay in the range, as that of an input iterator, is kept until its awaitable has ended, and
-/// passed as an rvalue. Requires: limit >= 1. The results of the awaitables are dropped: as_completed()
-/// passes them on. An rvalue range is moved in, an lvalue referred to; the function is moved in. Prefer
-/// when_all for a small number whose results matter.
+/// does not stay in the range, like that of an input iterator, is kept until its awaitable has ended, and
+/// passed as an rvalue. An rvalue range is moved in, an lvalue referred to; the function is moved in. The
+/// results of the awaitables are dropped. Requires: limit >= 1.
+///
+/// Prefer as_completed(), which has no limit, where the results matter, and when_all for a few awaitables.
 /// Order         the function is called in the order of the range, on the executor of the awaiting coroutine:
 ///               at first `limit` times, then once for each awaitable that has ended.
 /// Resumes on    the executor of the awaiting coroutine; outside any executor, where an awaitable has ended.
 /// Cancellation  before: the range is not read. During: no more awaitables are started, and the running ones
 ///               are stopped and joined; operation_cancelled if not all elements were completed.
-/// Exceptions    the first one, of an awaitable, the function or the range, stops the rest, for the reason
-///               sibling_failed, as when_all does, and is thrown when all have ended; several as an
+/// Exceptions    the first one, from an awaitable, the function or the range, stops the rest with the reason
+///               sibling_failed, as in when_all, and is thrown when all have ended; several are thrown as an
 ///               error_group.
 /// Cost          `limit` places of 72 bytes; for each element, what the function allocates and an atomic
 ///               operation.

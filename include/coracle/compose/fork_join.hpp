@@ -15,17 +15,17 @@ namespace coracle {
 ///
 /// Prefer when_all() where the children wait for something: it stops the others when one fails. It also takes
 /// a range, and anything that can be awaited.
-/// Order         the first task runs on this thread, at once. On a pool, an idle thread takes over the start
-///               of the rest meanwhile; otherwise the next one is started here when the previous one has
-///               ended or waits. Elsewhere all are started in this way on the awaiting thread. Once one has
-///               failed or been stopped, the rest is not started. Where more than 16 such starts are nested
-///               outside a pool, the tasks start before the outermost of them returns.
+/// Order         the first task runs on this thread, at once. On a pool, an idle thread meanwhile takes over
+///               starting the rest; otherwise the next one starts here when the previous one has ended or
+///               waits. Elsewhere all start in this way on the awaiting thread. Once one has failed or been
+///               stopped, the rest are not started. Where more than 16 such starts are nested outside a pool,
+///               the tasks start before the outermost of them returns.
 /// Resumes on    the executor of the awaiting coroutine; without one, wherever the last task ended.
 /// Cancellation  the tasks inherit the environment, and nothing stops them but its token. It always waits for
 ///               all that were started. Throws operation_cancelled if one was stopped and none has failed.
 /// Exceptions    that of the task that fails; an error_group if several do.
 /// Threads       the tasks may end on any threads. They may use the locals of the awaiting coroutine, which
-///               continues only after all have ended, also if they fail.
+///               continues only after all have ended, even if they fail.
 /// Cost          nothing is allocated besides the frames of the tasks. On a pool no atomic read-modify-write
 ///               and no fence, unless another thread has taken the rest, or an older entry of this thread's
 ///               queue.

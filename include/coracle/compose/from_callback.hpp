@@ -84,9 +84,9 @@ inline constexpr bool initiates = std::is_invocable_v<std::decay_t<Initiate>&, c
 ///     int sum = co_await coracle::from_callback<int>(start, cancel);
 ///
 /// Give a capturing lambda a name, as here: if it is a temporary in a co_await, g++ 12 destroys its captures
-/// twice. `T` may be void, `done()`, or a reference. Both functions are moved in and live until the await is
-/// over. Prefer a oneshot channel where the coroutine should continue while the operation runs: here it never
-/// does.
+/// twice. `T` may be void, with `done()`, or a reference. Both functions are moved in and live until the
+/// await is over. Prefer a oneshot channel where the coroutine should continue while the operation runs: here
+/// it never does.
 /// Order         `initiate` runs inside the `co_await`, and may call `done`.
 /// Resumes on    the executor on which it suspended; outside any executor, inside done(). If `done` is called
 ///               inside `initiate`, it does not suspend.

@@ -127,7 +127,7 @@ class lookup_promise : public recycled_frames {
 };
 }  // namespace detail
 
-/// A coroutine for interleave(): looks up one element after the other, and gives its turn away at each
+/// A coroutine for interleave(): looks up one element after another, and passes its turn on at each
 /// prefetch(). It must await nothing else.
 class [[nodiscard("a lookup goes on only inside interleave()")]] interleaved {
  public:
@@ -153,8 +153,8 @@ inline interleaved detail::lookup_promise::get_return_object() noexcept {
 
 /// Awaitable of the same address, in a lookup: prefetches the cache line there, and lets the other lookups
 /// run until it may have arrived. The address need not be valid. Continue with the address that the await
-/// returns: clang may compute one from a variable set before a second time, hash and all, instead of keeping
-/// it.
+/// returns: if you use a variable that was set before, clang may compute its value a second time, hash and
+/// all, instead of keeping it.
 template <class T>
 class [[nodiscard("nothing is prefetched until this is awaited")]] prefetch {
  public:
@@ -281,8 +281,8 @@ void interleave(Group group, Range&& elements, Function make) {
   CORACLE_REQUIRE(group > 0, "an interleave() without lookups never ends: the group must be at least 1");
   detail::run_lookups(static_cast<std::size_t>(group), std::begin(elements), std::end(elements), make);
 }
-/// Determines the group size itself: processes the first elements with several sizes, twice some thousands
-/// with each, and continues with the fastest. The size does not affect what is found.
+/// Determines the group size itself: processes the first elements with several sizes, a few thousand with
+/// each, twice, and continues with the fastest. The size does not affect what is found.
 template <class Range, class Function>
   requires(detail::makes_lookups<Function, Range>)
 void interleave(Range&& elements, Function make) {

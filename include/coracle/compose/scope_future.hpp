@@ -18,7 +18,7 @@ class promised_child : public scope_future_child {
 
   [[nodiscard]] async_manual_reset_event& ended() noexcept { return over_; }
   [[nodiscard]] stop_reason cancelled() const noexcept { return end_.reason(); }
-  /// Returns the result to the future's awaiter. Requires: over.
+  /// Returns the result to the coroutine that awaits the future. Requires: over.
   T take() {
     if (end_.has_error()) [[unlikely]]
       take_error();
@@ -116,14 +116,14 @@ class promised_work final : public promised_child<kept_result_t<Awaitable>> {
 ///     show(co_await std::move(page));
 ///
 /// May be dropped: the child continues, its value is destroyed, and its error becomes the scope's. So
-/// `select(std::move(page), ...)` and `timeout(std::move(page), 1s)` drop a future whose child is slower:
-/// wait for `page.when_ready()` there, and take the result afterwards.
+/// `select(std::move(page), ...)` and `timeout(std::move(page), 1s)` lose the result of a child that is
+/// slower: pass them `page.when_ready()`, and take the result afterwards.
 /// Resumes on    the executor of the awaiting coroutine; without one, where the child ended.
 /// Cancellation  a stop request ends the wait; the child continues, and the future can be awaited again.
 /// Exceptions    the child's error, which then is no longer the scope's. An error that has not been awaited
 ///               when the scope is joined is thrown by join(), and the future then throws operation_cancelled
 ///               instead. It throws the same for a child that was cancelled.
-/// Threads       one at a time, among the children of the scope and the coroutine that joins it.
+/// Threads       used by one coroutine at a time: a child of the scope, or the coroutine that joins it.
 /// Cost          one frame for each child, besides the child's own.
 template <class T>
 class scope_future {

@@ -30,11 +30,11 @@ namespace coracle {
 ///               has ended: no work outlives its callers. A call with that key meanwhile starts the work
 ///               anew. The work inherits nothing from the callers: no stop token, deadline or values. It
 ///               ends without an exception if its last caller does: docs/cancellation.md.
-/// Exceptions    those of the work, thrown to all callers, the same object; std::bad_alloc.
+/// Exceptions    those of the work, thrown to all callers as the same object; std::bad_alloc.
 /// Threads       run() from any thread. The single_flight must outlive all calls. Copies of the result are
 ///               made from one object on several threads at once. The key's hash and comparison run under a
 ///               lock.
-/// Cost          a call: one frame; the first of a key: a stop source, the work's frame and two blocks more.
+/// Cost          a call: one frame; the first of a key: a stop source, the work's frame and two more blocks.
 template <class Key, class T, class Hash = std::hash<Key>, class Equal = std::equal_to<Key>>
 class single_flight {
   static_assert(std::is_void_v<T> || std::is_reference_v<T> || std::is_copy_constructible_v<T>,

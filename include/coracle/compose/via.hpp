@@ -1,4 +1,4 @@
-// coracle/compose/via.hpp -- choose where an awaitable runs, and where its awaiter continues.
+// coracle/compose/via.hpp -- choose where an awaitable runs, and where its parent continues.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/as_outcome.hpp>
@@ -59,7 +59,7 @@ task<kept_result_t<Awaitable>> visit(Awaitable value, Scheduler place) {
 }
 }  // namespace detail
 
-/// Runs `value` on `place`; the awaiter continues where it ended, so usually on `place`.
+/// Runs `value` on `place`; the awaiting coroutine continues where `value` ended, so usually on `place`.
 ///
 ///     int sum = co_await coracle::schedule_on(add_up(numbers), pool);
 ///
@@ -78,7 +78,7 @@ auto schedule_on(Work&& value, Scheduler&& place) {
                                                          static_cast<Scheduler&&>(place));
 }
 
-/// Runs `value` where the awaiter is; the awaiter continues on `place`, even after an exception.
+/// Runs `value` where the awaiting coroutine is, which then continues on `place`, even after an exception.
 ///
 ///     std::string body = co_await coracle::resume_on(download(url), pool);
 ///
@@ -95,11 +95,11 @@ auto resume_on(Work&& value, Scheduler&& place) {
                                                          static_cast<Scheduler&&>(place));
 }
 
-/// Runs `value` on `place` and returns: the awaiter continues where it was.
+/// Runs `value` on `place` and returns: the awaiting coroutine continues where it was.
 ///
 ///     int checksum = co_await coracle::via(crc(block), pool);  // this line and the next: same scheduler
 ///
-/// Resumes on    the executor of the awaiter; without one, where `value` ended.
+/// Resumes on    the executor of the awaiting coroutine; without one, where `value` ended.
 /// Cancellation  as schedule_on(); the hop back happens in any case, and a finished result is delivered.
 /// Exceptions    those of `value` and of `place.schedule()`, thrown after the hop back.
 /// Cost          two frames, and a hop each way.

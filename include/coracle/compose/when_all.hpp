@@ -46,34 +46,34 @@ class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_
 };
 }  // namespace detail
 
-/// Awaits all of its arguments concurrently and returns their results: a tuple, with void_value for work
-/// without a result, or, for a range, a vector (nothing if the elements return void), which uses the range's
-/// allocator if the range is a vector. An lvalue reference is returned as std::reference_wrapper, an rvalue
-/// reference as a value.
+/// Awaits all of its arguments concurrently and returns their results in a tuple, with void_value for work
+/// without a result; for a range, in a vector, with the range's allocator if that is a vector, too. For a
+/// range of work without results, nothing is returned. An lvalue reference is returned as
+/// std::reference_wrapper, an rvalue reference as a value.
 ///
 ///     auto [a, b] = co_await coracle::when_all(first(), second());
 ///     std::vector<int> sizes = co_await coracle::when_all(std::move(tasks));
 ///
-/// An rvalue is moved in; an lvalue, such as an event, is referred to. A function that returns an awaitable
-/// may replace an awaitable: it is moved in or copied, called when its turn comes, and kept as long as what
-/// it returns (invoke()).
-/// Order         started one after the other, each when the previous one has ended or waits. On a pool, an
-///               idle thread takes over the start of the rest meanwhile, so the children are divided among
-///               the threads. Elsewhere they are started on the awaiting thread. Once one has failed, the
-///               rest is not started. Where more than 16 such starts are nested outside a pool, the children
+/// An rvalue is moved in; an lvalue, such as an event, is referred to. An argument may also be a function
+/// that returns an awaitable: it is moved in or copied, called when its turn comes, and kept as long as what
+/// it returns (invoke()). An empty range completes at once.
+/// Order         the children start one after another, each when the previous one has ended or waits. On a
+///               pool, an idle thread meanwhile takes over starting the rest, so the children are divided
+///               among the threads. Elsewhere they start on the awaiting thread. Once one has failed, the
+///               rest are not started. Where more than 16 such starts are nested outside a pool, the children
 ///               start before the outermost of them returns.
 /// Resumes on    the executor of the awaiting coroutine; without one, wherever the last child ended.
-/// Cancellation  the children inherit the environment, with a stop token of their own: the first to end
-///               without a result stops the others, for the reason sibling_failed, and those that wait are
-///               destroyed where they wait, as the losers of when_any; a stop request from outside stops all.
-///               It always waits for all. Throws operation_cancelled if there is neither a result nor an
-///               error.
+/// Cancellation  the children inherit the environment, with a stop token of their own. The first to end
+///               without a result stops the others, with the reason sibling_failed; those that wait are
+///               destroyed where they wait, like the losers of when_any. A stop request from outside stops
+///               all. when_all always waits for all that were started. It throws operation_cancelled if a
+///               child has no result and none has failed.
 /// Exceptions    that of the child that fails; an error_group if several do. std::bad_alloc if a child waits
 ///               or keeps a stop token and the stop source cannot be allocated: the others are stopped.
 /// Threads       children may end on any threads.
 /// Cost          a stop source, if a child waits. For a range, the vector of results, and one of the children
 ///               unless the range is a vector of tasks; nothing is allocated for a task. One atomic operation
-///               for each child that ends later or on another thread than the one that starts them; constant
+///               for each child that ends later, or on a thread other than the one that starts them; constant
 ///               stack.
 template <class... Works>
   requires(detail::work<Works> && ...) && (sizeof...(Works) != 0)

@@ -94,26 +94,26 @@ auto make_race_of_range(Range&& range) {
 
 /// Awaits all of its arguments concurrently until the first one ends; stops the others and waits for them.
 /// Returns the result of the first in a std::variant, at its index among the arguments, with void_value for
-/// work without a result; for a range, with its index. References are returned as by when_all().
+/// work without a result; for a range, a when_any_result. References are returned as by when_all().
 ///
 ///     auto first = co_await coracle::when_any(receive(socket), shutdown);  // a task and an event
 ///     if (first.index() == 0) handle(std::get<0>(first));
 ///
-/// An rvalue is moved in; an lvalue, such as an event, is referred to. A function that returns an awaitable
-/// is kept, as by when_all. A child that is cancelled leaves the race.
-/// Order         started one after the other on the awaiting thread, each until it first suspends; once one
-///               has ended, the rest is not started. Where more than 16 such starts are nested, the children
-///               start before the outermost of them returns.
+/// An rvalue is moved in; an lvalue, such as an event, is referred to. An argument may also be a function
+/// that returns an awaitable, as with when_all. A child that is cancelled leaves the race.
+/// Order         the children start one after another on the awaiting thread, each until it first suspends;
+///               once one has ended, the rest are not started. Where more than 16 such starts are nested, the
+///               children start before the outermost of them returns.
 /// Resumes on    the executor of the awaiting coroutine; without one, wherever the last child ended.
-/// Cancellation  losers are stopped for the reason lost_race. A loser that waits is destroyed where it waits:
-///               destructors run, handlers do not, unless it is below throwing(). A result that a loser still
-///               produces is dropped. A stop request from outside stops all; throws operation_cancelled if
-///               then no child produces a result.
-/// Exceptions    an error ends the race as a value does, and is thrown. An error of a loser is thrown, too,
-///               in place of the winner's result; several, as an error_group. std::bad_alloc as when_all; for
-///               a range also for its vector, before any child is started.
+/// Cancellation  losers are stopped with the reason lost_race. A loser that waits is destroyed where it
+///               waits: destructors run, handlers do not, unless it is below throwing(). A result that a
+///               loser still produces is dropped. A stop request from outside stops all;
+///               operation_cancelled is thrown if then no child produces a result.
+/// Exceptions    an error ends the race as a value does, and is thrown. A loser's error is thrown, too, and
+///               replaces the winner's result; several are thrown as an error_group. std::bad_alloc as with
+///               when_all; for a range also for its vector, before any child starts.
 /// Threads       children may end on any threads.
-/// Cost          a stop source, if a child waits; one vector for a range; two atomic operations a child.
+/// Cost          a stop source, if a child waits; one vector for a range; two atomic operations per child.
 ///               Leading children that are an event, a channel's recv(), the acquisition of async_semaphore
 ///               permits or rate_limiter tokens, or the lock of an async_mutex, are tried first, in order: if
 ///               one need not wait, nothing is started.
@@ -138,16 +138,17 @@ auto when_any(Ts&&...) {
   return detail::any_awaiter{};
 }
 
-/// As when_any, but an error leaves the race, too: the first child that returns a value wins, and the errors
-/// of the others are dropped. Without a value all errors are thrown.
+/// As when_any, but a child that fails leaves the race, too: the first child that returns a value wins, and
+/// the errors of the others are dropped. If none returns a value, all errors are thrown.
 ///
 ///     const std::string page = (co_await coracle::when_any_succeeds(std::move(mirrors))).value;
 ///
 /// Prefer hedge() where a second attempt should start only if the first is slow or fails.
-/// Cancellation  as when_any, but a losing operation of this library may have taken effect, as a task may:
-///               what it has received or locked is dropped. For channels and locks use when_any or select.
-/// Exceptions    if no child returns a value: that of the child that failed; of several, an error_group.
-///               operation_cancelled if none failed. std::bad_alloc as when_any.
+/// Cancellation  as when_any, but an operation of this library that loses may have taken effect, as a task
+///               may: what it has received or locked is dropped. For channels and locks use when_any or
+///               select.
+/// Exceptions    if no child returns a value: that of the child that failed, or an error_group if several
+///               did; operation_cancelled if none failed. std::bad_alloc as when_any.
 /// Cost          as when_any; every child before the first value is started.
 template <class... Works>
   requires(detail::work<Works> && ...) && (sizeof...(Works) != 0)

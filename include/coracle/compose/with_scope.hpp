@@ -60,9 +60,9 @@ task<T> run_in_scope(scope_policy policy, Body body, Args... args) {
 /// Order         the body is the scope's first child.
 /// Resumes on    the executor of the awaiting coroutine; without one, where the last child ended.
 /// Cancellation  body and children inherit the environment; all are stopped by a stop request to it, by
-///               scope.request_stop() and, by default, when the first of them fails. All are joined. It then
-///               throws operation_cancelled if the body was cancelled, or if a request from outside cancelled
-///               a child.
+///               scope.request_stop() and, by default, when the first of them fails. All are joined. Then
+///               operation_cancelled is thrown if the body was cancelled, or if a request from outside
+///               cancelled a child.
 /// Exceptions    those of the body and the children, as thrown by async_scope::join(). std::bad_alloc.
 /// Cost          as async_scope, and two frames.
 template <class Body, class... Args>

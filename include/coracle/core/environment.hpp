@@ -1,4 +1,4 @@
-// coracle/core/environment.hpp -- what a coroutine inherits from its awaiter.
+// coracle/core/environment.hpp -- what a coroutine inherits from its parent.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/chrono.hpp>
@@ -16,8 +16,8 @@ struct local_binding {
 };
 }  // namespace detail
 
-/// Stop token, deadline and task-local values: every await passes one pointer to it on. A coroutine inherits
-/// it when it is awaited; if the awaiter has none, the coroutine gets an empty one.
+/// Stop token, deadline and task-local values: every await passes on one pointer to it. A coroutine inherits
+/// it from its parent, which awaits it; if the parent has none, the coroutine gets an empty one.
 class environment {
  public:
   environment() = default;

@@ -12,14 +12,14 @@
 #include <utility>
 
 namespace coracle {
-/// A coroutine that starts when it is awaited and continues its awaiter when it ends.
+/// A coroutine that starts when it is awaited, and at its end continues the one that awaits it, its parent.
 ///
 ///     coracle::task<int> answer() { co_return 42; }
 ///     coracle::task<> print() { std::printf("%d\n", co_await answer()); }
 ///
-/// Order         the body runs inside the `co_await`, the awaiter's next line right after it.
+/// Order         the body runs inside the `co_await`, the parent's next line right after it.
 /// Resumes on    the thread that finished the body: a transfer, without a scheduler, a lock or an atomic.
-/// Cancellation  inherits its awaiter's environment, and so its stop token.
+/// Cancellation  inherits its parent's environment, and so its stop token.
 /// Exceptions    one that leaves the body is thrown from the `co_await`. If the destructor of a local throws
 ///               after `co_return value`, a body that catches the exception must not await again.
 /// Threads       one at a time. It may be moved between threads before it is awaited. While it is awaited it

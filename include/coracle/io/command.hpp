@@ -44,7 +44,7 @@ class redirection {
   std::string path_;
 };
 
-/// A program to run, and how: its arguments, environment, folder, descriptors and limits.
+/// A program to run, and how: its arguments, environment, working directory, descriptors and limits.
 ///
 ///     coracle::command sort{"sort", "-n"};
 ///     sort.environment("LC_ALL", "C").folder("/tmp").input(coracle::redirection::from_file("numbers"));
@@ -53,8 +53,9 @@ class redirection {
 /// A name without a slash is looked up in this process's PATH. No shell is involved, and nothing is expanded;
 /// for a shell: `command{"/bin/sh", "-c", script}`.
 ///
-/// Inherited     standard input, output and error, the environment and the working folder, unless overridden.
-///               No other descriptor, whether close-on-exec or not; no signal is blocked or ignored.
+/// Inherited     standard input, output and error, the environment and the working directory, unless
+///               overridden. No other descriptor, whether close-on-exec or not; no signal is blocked or
+///               ignored.
 /// Threads       as any value. The environment is read when a process is started: do not call setenv()
 ///               concurrently.
 class command {
@@ -73,7 +74,7 @@ class command {
     return *this;
   }
 
-  /// Sets the working folder. A relative program is then looked up from there.
+  /// Sets the working directory. A relative program is then looked up from there.
   command& folder(std::string path) {
     folder_ = std::move(path);
     return *this;

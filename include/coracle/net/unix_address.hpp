@@ -12,9 +12,9 @@ namespace coracle::net {
 ///     const coracle::net::unix_address at{"/run/app/control"};
 ///     const auto hidden = coracle::net::unix_address::abstract("app-control");
 ///
-/// Prefer a path where other users must not connect, since its folder's permissions apply. An abstract name,
-/// a Linux extension, is open to everyone in the network namespace, and becomes free once its socket is
-/// closed.
+/// Prefer a path where other users must not connect, since the permissions of its directory apply. An
+/// abstract name, a Linux extension, is open to everyone in the network namespace, and becomes free once its
+/// socket is closed.
 class unix_address {
  public:
   /// The longest path or name, in bytes.

@@ -40,7 +40,7 @@ struct peer_credentials {
 /// Paths         bind() creates a file, which remains when the socket is closed: remove it then. If a server
 ///               was killed and left its file behind, bind() fails with std::errc::address_in_use, as for one
 ///               in use. To take over in either case, without a moment in which clients find no server, bind
-///               and listen at a temporary path in the same folder and rename() that over it. Abstract names
+///               and listen at a temporary path in its directory and rename() that over it. Abstract names
 ///               leave nothing behind.
 /// Order         as net::socket: those that wait to receive (or to accept), and those that wait to send, are
 ///               each served in the order in which they were awaited.

@@ -158,8 +158,8 @@ namespace coracle::streams {
 /// Elements passed by reference are copied, or moved if not copyable. Requires: n is not 0.
 /// Resumes on    work ahead of the consumer starts where the pipeline does, and stays wherever it moves to.
 /// Cancellation  a stop request, an error, or any other end of the pipeline stops the work ahead of the
-///               consumer, and the pipeline ends once that has been joined. Elements taken from the source by
-///               then are lost.
+///               consumer, and the pipeline ends once that has been joined. Elements that it has taken from
+///               the source by then are lost.
 /// Exceptions    an element's exception is thrown in its turn. Failures while the pipeline ends are dropped.
 /// Threads       elements may complete on any thread.
 /// Cost          three allocations per run, none per element besides its own frame.

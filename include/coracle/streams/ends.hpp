@@ -164,14 +164,14 @@ namespace coracle::streams {
 ///
 ///     co_await (orders() | coracle::streams::for_each(ship));
 ///
-/// Every function of this header returns a task that owns the pipeline; on every way out it first stops and
-/// joins what still runs in it.
+/// This task, like those of fold and collect, owns the pipeline; on every way out it first stops and joins
+/// what still runs in it.
 /// Resumes on    where the source ended, or where f's task ended.
 /// Cancellation  passed on to the source and to f, and checked between two elements. No element is taken from
-///               a channel without being passed to f, unless a stage holds it: an unfinished chunk, half of a
-///               pair of zip, what buffered and merge have taken ahead.
+///               a channel without being passed to f, unless a stage holds it: an unfinished chunk, half a
+///               pair in zip, what buffered and merge have taken ahead.
 /// Exceptions    those of the source, of the stages' functions and of f; the first ends the pipeline.
-/// Cost          two frames per run, and none per element. Work of buffered and merge has its own.
+/// Cost          two frames per run, and none per element. The work of buffered and merge has its own frames.
 template <class Function>
 [[nodiscard("write source | for_each(f)")]] auto for_each(Function function) {
   return detail::for_each_pipe<Function>(std::move(function));

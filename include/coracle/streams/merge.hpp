@@ -163,13 +163,13 @@ zipped_streams {
 }  // namespace coracle::detail
 
 namespace coracle::streams {
-/// The elements of all `sources`, each as soon as it is available; ends when all have ended. Elements of
-/// equal types are passed on as they are, others are converted to the common type.
+/// The elements of all `sources`, each as soon as it is available; ends when all have ended. Elements of the
+/// same type are passed on as they are, others are converted to their common type.
 ///
 ///     co_await (coracle::streams::merge(commands, ticks()) | coracle::streams::for_each(handle));
 ///
 /// Order         the order of each source is kept; sources that are ready at the same time take turns.
-/// Resumes on    each source runs wherever it moves to; the consumer where it polled.
+/// Resumes on    each source runs wherever it moves to; the consumer resumes where it polled.
 /// Cancellation  as buffered, with at most one element of each source taken ahead.
 /// Exceptions    a source's exception ends the pipeline, in its turn.
 /// Threads       the sources may run on different threads.

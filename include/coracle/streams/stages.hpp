@@ -10,11 +10,11 @@
 #include <vector>
 
 namespace coracle::detail {
-/// A stage that answers with what its `Change` makes of the source's answer. `Change` has
+/// A stage that passes each step of its source through its `Change`, which has
 ///
 ///     element_type
 ///     stream_step<element_type> pass(stream_step<E>&& from)
-///     bool finished()    // true: the stage has ended, and polls its source no more
+///     bool finished()    // returns true if the stage has ended: it no longer polls its source
 template <class Source, class Change>
 class [[nodiscard("a stream does nothing until it ends in for_each, fold or collect, and that is awaited")]]
 changed_stream {
@@ -173,7 +173,7 @@ class filter_pipe : public stream_pipe {
  private:
   Predicate predicate_;
 };
-/// take and chunk.
+/// The pipe of take and chunk.
 template <template <class> class Change>
 class count_pipe : public stream_pipe {
  public:

@@ -61,7 +61,7 @@ limited_stream {
   std::chrono::steady_clock::duration limit_;
 };
 
-/// throttle and timeout_each.
+/// The pipe of throttle and timeout_each.
 template <template <class> class Stage>
 class duration_pipe : public stream_pipe {
  public:
@@ -77,8 +77,8 @@ class duration_pipe : public stream_pipe {
 }  // namespace coracle::detail
 
 namespace coracle::streams {
-/// `source | throttle(interval)`: at most one element per interval. It polls an element when the next
-/// interval begins; none is dropped.
+/// `source | throttle(interval)`: at most one element per interval. After an element has come, the source is
+/// not polled for the next one until the interval has passed; no element is dropped.
 ///
 ///     co_await (orders() | coracle::streams::throttle(100ms) | coracle::streams::for_each(send));
 ///
@@ -91,8 +91,8 @@ template <class Rep, class Period>
   return detail::duration_pipe<detail::throttled_stream>(detail::clock_duration(interval));
 }
 /// `source | timeout_each(limit)`: throws timed_out, which ends the pipeline, if an element does not arrive
-/// within `limit` of being polled; the consumer's own time does not count. coracle::timeout() around a
-/// pipeline limits the whole.
+/// within `limit` of being polled; the time that the consumer takes does not count. coracle::timeout() around
+/// a pipeline limits the whole.
 ///
 ///     co_await (replies | coracle::streams::timeout_each(1s) | coracle::streams::for_each(show));
 ///

@@ -28,8 +28,9 @@ namespace coracle {
 ///               that is passed in.
 /// Threads       all members are thread-safe. It outlives its waiters and each call of publish(), as a
 ///               sequence_barrier does.
-/// Cost          one number per slot. A claim is one locked operation on a shared word, publish() one on a
-///               separate word; checking what is published is one load per number.
+/// Cost          one number per slot. A claim is one atomic read-modify-write of a shared word, publish() one
+///               sequentially consistent store to a separate word; checking what is published is one load per
+///               number.
 template <std::integral Sequence = std::size_t, class Traits = sequence_traits<Sequence>>
 class multi_producer_sequencer {
  public:

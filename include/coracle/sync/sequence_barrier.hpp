@@ -220,8 +220,8 @@ auto wait_then_go_to(Scheduler& place, Wait wait) {
 /// Exceptions    the await: operation_cancelled, and those of a scheduler that is passed in.
 /// Threads       publish() from one at a time, the rest from any. It outlives its waiters and each call of
 ///               publish(), which touches nothing of it from its first wake-up on.
-/// Cost          128 bytes; no allocation. publish(): one locked operation, and one more with waiters; a wait
-///               for a published number is one load.
+/// Cost          128 bytes; no allocation. publish(): one sequentially consistent store, and a lock if
+///               coroutines wait; a wait for a published number is one load.
 template <std::integral Sequence = std::size_t, class Traits = sequence_traits<Sequence>>
 class sequence_barrier {
  public:

@@ -137,9 +137,9 @@ task<hedged_t<Attempt>> run_hedge(std::chrono::steady_clock::duration delay, Att
 /// Resumes on    the executor of the awaiting coroutine; outside any executor, where an attempt or the timer
 ///               ended.
 /// Cancellation  the attempts are stopped and joined; operation_cancelled, unless one has succeeded. Losing
-///               attempts are stopped with reason lost_race, as those of when_any, and joined.
-/// Exceptions    if all attempts failed, the attempt's, or an error_group if there were several. If one
-///               succeeds the errors of the others are dropped.
+///               attempts are stopped with the reason lost_race, like those of when_any, and joined.
+/// Exceptions    if all attempts failed: that of the only attempt, or an error_group if there were several.
+///               If one succeeds, the errors of the others are dropped.
 /// Cost          a stop source, a frame, and for each of `most` attempts, started or not, a frame and 100
 ///               bytes.
 template <class Attempt, class Rep, class Period>

@@ -15,14 +15,14 @@
 
 namespace coracle::detail {
 /// A queue of at most `capacity` elements, in place of a ring_buffer. While nobody waits, its two ends are
-/// *apart*: one belongs to the sender, the other to the receiver, and using them takes no locked operation.
-/// Otherwise the ends are *joined*: the lock guards both, as it guards a ring_buffer.
+/// *apart*: one belongs to the sender, the other to the receiver, and using them takes no atomic
+/// read-modify-write. Otherwise the ends are *joined*: the lock guards both, as it guards a ring_buffer.
 //
 // The state, which is the channel's word, is 0 while the ends are apart. The user of an end marks it as in
 // use, executes the light fence, then reads the state. A thread that locks a state of 0 changes the state,
 // executes the heavy fence, then reads the ends. So either the user sees the new state and leaves the end, or
 // the locker sees that the end is in use and waits for a few instructions until it is not. The light fence is
-// free; the heavy one takes 100 ns to some us. So it is used only if a coroutine has to wait, and the ends
+// free; the heavy one takes 100 ns to a few us. So it is used only if a coroutine has to wait, and the ends
 // then stay joined for as many operations as amortise it.
 //
 // `moved` of an end is twice the number of elements that went through it, plus 1 while it is in use and

@@ -93,7 +93,7 @@ class scope_state : shared_frame {
   CORACLE_COLD() void leave() noexcept;
   /// The future is dropped: an error that it held becomes the scope's.
   CORACLE_COLD() void drop_future(scope_future_child& child) noexcept;
-  /// The future passes its error to its awaiter.
+  /// The future passes its error to the coroutine that awaits it.
   CORACLE_COLD() void give_up(scope_future_child& child) noexcept;
 
   // ---- the joiner ----

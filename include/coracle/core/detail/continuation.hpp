@@ -1,4 +1,4 @@
-// coracle/core/detail/continuation.hpp -- what a coroutine inherits from its awaiter and continues.
+// coracle/core/detail/continuation.hpp -- what a coroutine inherits from its parent, and continues.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>
