@@ -3,8 +3,8 @@
 
   check_docs.py snippets LIBRARY...   compiles every ```cpp block of README.md and docs/; runs those with a main
   check_docs.py links                 checks that all files, folders and headings exist that a document names or links to,
-                                      that no line of a document or a source is too long, and that the rows of a table
-                                      have equally many cells
+                                      that no line of a document or a source is too long, that the rows of a table
+                                      have equally many cells, and that blank lines surround a heading
   check_docs.py headers               compares docs/headers.md with the headers: the names, and the purpose in the first lines
   check_docs.py example SRC EXE       runs EXE and compares its output with the `// Output:` block that ends SRC
 
@@ -233,10 +233,11 @@ def check_links():
     # Below any folder: a document may say core/task.hpp.
     known = {"/".join(Path(each).parts[skipped:]) for each in known for skipped in range(len(Path(each).parts))}
     complaints = [f"{file}: {what}" for file in files if file.endswith(".md")
-                  for what in (*broken_links(ROOT / file, known), *long_lines(ROOT / file), *uneven_rows(ROOT / file))]
+                  for what in (*broken_links(ROOT / file, known), *long_lines(ROOT / file), *uneven_rows(ROOT / file),
+                               *crowded_headings(ROOT / file))]
     complaints += [f"{file}: {what}" for file in files if file.endswith((".hpp", ".cpp")) and not re.match(WIDE, file)
                    for what in long_lines_of_code(ROOT / file)]
-    print("\n".join(complaints + [f"{len(complaints)} names of nothing, lines too long or uneven rows"]))
+    print("\n".join(complaints + [f"{len(complaints)} names of nothing, lines too long, uneven rows or crowded headings"]))
     return 1 if complaints else 0
 
 
@@ -275,6 +276,15 @@ def uneven_rows(document):
         if here and cells and here != cells:
             yield f"line {number} has {here - 1} cells, and the table's first row {cells - 1}"
         cells = cells if here and cells else here
+
+
+def crowded_headings(document):
+    """Returns the headings without a blank line above or below."""
+    lines, is_code = ["", *document.read_text().splitlines(), ""], False
+    for number, line in enumerate(lines):
+        is_code ^= line.lstrip().startswith("```")
+        if re.match("#+ ", line) and not is_code and (lines[number - 1] or lines[number + 1]):
+            yield f"line {number}: the heading needs a blank line above and below"
 
 
 def long_lines_of_code(source):
