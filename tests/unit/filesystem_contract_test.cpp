@@ -342,6 +342,58 @@ TEST_CASE("filesystem: mistakes with directories and links, and what they give")
   here.io.run(use());
 }
 
+TEST_CASE("filesystem: a path that ends in a slash, and what it gives") {
+  files_under_test here;
+  here.write_text(here / "file", "text");
+  const auto use = [&]() -> task<> {
+    const directory in = co_await fs::open_directory(here.io, here / ".");
+    co_await fs::create_symlink(in, "d", "to_d");
+    co_await fs::create_symlink(in, "file", "to_file");
+    co_await fs::create_symlink(in, "file/", "to_folder");
+    co_await fs::create_symlink(in, "none", "to_none");
+    // A call that changes a name changes that of the link, and not of what it leads to.
+    CHECK((co_await failure_of(fs::remove_directory(in, "to_d/"))).ends_with(": Not a directory"));
+    CHECK((co_await failure_of(fs::remove(in, "to_d/"))).ends_with(": Not a directory"));
+    CHECK((co_await failure_of(fs::rename(in, "to_d/", "e"))).ends_with(": Not a directory"));
+    CHECK((co_await failure_of(fs::create_directory(in, "to_none/"))).ends_with(": File exists"));
+    CHECK((co_await failure_of(fs::create_directory(in, "file/"))).ends_with(": File exists"));
+    CHECK((co_await failure_of(fs::create_symlink(in, "d", "file/"))).ends_with(": File exists"));
+    CHECK((co_await failure_of(fs::create_hard_link(in, "file", "to_file/"))).ends_with(": File exists"));
+    CHECK((co_await failure_of(fs::rename(in, "file/", "e"))).ends_with(": Not a directory"));
+    CHECK((co_await failure_of(fs::rename(in, "file", "e/"))).ends_with(": Not a directory"));
+    // No file is created by such a path, even if there is one.
+    CHECK((co_await failure_of(fs::open_write_only(in, "e/"))).ends_with(": Is a directory"));
+    CHECK((co_await failure_of(fs::open_write_only(in, "file/"))).ends_with(": Is a directory"));
+    CHECK((co_await failure_of(fs::open_write_only(in, "to_folder"))).ends_with(": Is a directory"));
+    CHECK((co_await failure_of(fs::open_read_only(in, "to_folder"))).ends_with(": Not a directory"));
+    CHECK((co_await failure_of(fs::status(in, "to_folder"))).ends_with(": Not a directory"));
+    CHECK((co_await fs::symlink_status(in, "to_d/")).type == std::filesystem::file_type::directory);
+    co_await fs::create_directory(in, "new/");
+    co_await fs::rename(in, "new/", "newer/");
+    co_await fs::remove_directory(in, "newer/");
+  };
+  here.io.run(use());
+}
+
+TEST_CASE("filesystem: a path that ends in a dot or two; a rename that would replace what is above") {
+  files_under_test here;
+  here.make_folders(here / "d/below");
+  here.write_text(here / "d/below/file", "text");
+  const auto use = [&]() -> task<> {
+    const directory in = co_await fs::open_directory(here.io, here / "d");
+    CHECK((co_await failure_of(fs::remove_directory(in, "."))).ends_with(": Invalid argument"));
+    CHECK((co_await failure_of(fs::remove_directory(in, "below/./"))).ends_with(": Invalid argument"));
+    CHECK((co_await failure_of(fs::remove_directory(in, "below/.."))).ends_with(": Directory not empty"));
+    CHECK((co_await failure_of(fs::remove_directory(in, "/"))).ends_with(": Device or resource busy"));
+    CHECK((co_await failure_of(fs::remove(in, "."))).ends_with(": Is a directory"));
+    CHECK((co_await failure_of(fs::rename(in, "below", "."))).ends_with(": Device or resource busy"));
+    CHECK((co_await failure_of(fs::rename(in, "none", ".."))).ends_with(": Device or resource busy"));
+    CHECK((co_await failure_of(fs::rename(in, "below/file", "below"))).ends_with(": Directory not empty"));
+    CHECK((co_await failure_of(fs::rename(in, "none", "below/file/a"))).ends_with(": Not a directory"));
+  };
+  here.io.run(use());
+}
+
 TEST_CASE("filesystem: a file is created where a symbolic link leads; a removed one can still be read") {
   files_under_test here;
   const auto use = [&]() -> task<> {

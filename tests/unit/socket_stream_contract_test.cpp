@@ -341,6 +341,24 @@ TEST_CASE("socket: what is sent to a socket that neither sends nor receives any 
   }());
 }
 
+TEST_CASE("socket: no direction of a connection is closed again once both have ended") {
+  service_under_test here;
+  io_service& io = here.io;
+  pair ends = connected(io);
+  ends.client.close_send();
+  ends.client.close_send();
+  io.run([&]() -> task<> {
+    CHECK((co_await receive_all(ends.server)).empty());
+    ends.server.close_recv();
+    ends.server.close_send();
+    CHECK((co_await receive_all(ends.client)).empty());
+  }());
+  for (socket* const each : {&ends.client, &ends.server}) {
+    CHECK(thrown([&] { each->close_send(); }) == std::errc::not_connected);
+    CHECK(thrown([&] { each->close_recv(); }) == std::errc::not_connected);
+  }
+}
+
 TEST_CASE("socket: an operation on a socket that is not connected is an error") {
   service_under_test here;
   io_service& io = here.io;

@@ -180,14 +180,14 @@ std::int64_t connection_end::receive(void* bytes, std::size_t size, bool drop) {
 }
 
 int connection_end::stop_sending() {
-  if (broken_) return -ENOTCONN;
+  if (is_over()) return -ENOTCONN;
   if (std::exchange(sending_, false)) outward_->send({segment::kind::end});
   tell();
   return 0;
 }
 
 int connection_end::stop_receiving() {
-  if (broken_) return -ENOTCONN;
+  if (is_over()) return -ENOTCONN;
   receiving_ = false;
   tell();
   return 0;

@@ -104,6 +104,9 @@ class connection_end {
   [[nodiscard]] bool has_no_room() const noexcept { return !broken_ && unread_by_peer_ == most_unread; }
 
  private:
+  /// Returns true if there is no direction left to end.
+  [[nodiscard]] bool is_over() const noexcept { return broken_ || (ended_ && !sending_); }
+
   void tell();
 
   std::shared_ptr<network> network_;

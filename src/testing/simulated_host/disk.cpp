@@ -30,14 +30,14 @@ bool can_write(int flags) noexcept { return (flags & O_ACCMODE) != O_RDONLY; }
 std::shared_ptr<node> disk::open(const name_tree::base& from, std::string_view path, int flags,
                                  unsigned permissions, name_tree::links how, int& error) {
   const bool creates = (flags & O_CREAT) != 0, is_exclusive = creates && (flags & O_EXCL) != 0;
-  const name_tree::place at = names.find(from, path, is_exclusive ? name_tree::links::kept_last : how);
+  using enum name_tree::end_slash;
+  const name_tree::place at =
+      names.find(from, path, is_exclusive ? name_tree::links::kept_last : how, creates ? refused : of_folder);
   error = at.error;
   if (error != 0) return nullptr;
   if (!at.what) {
     error = -ENOENT;
-    if (!creates) return nullptr;
-    error = -EISDIR;
-    return at.is_of_folder ? nullptr : names.create_file(at, permissions);
+    return creates ? names.create_file(at, permissions) : nullptr;
   }
   error = -EEXIST;
   if (is_exclusive) return nullptr;

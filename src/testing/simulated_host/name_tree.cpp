@@ -57,7 +57,7 @@ node::origin name_tree::origin_of_new(unsigned permissions) noexcept {
 
 // ---- paths ---------------------------------------------------------------------------------------------
 
-name_tree::place name_tree::find(const base& from, std::string_view path, links how) const {
+name_tree::place name_tree::find(const base& from, std::string_view path, links how, end_slash slash) const {
   if (path.empty()) return {-ENOENT, {}, {}, {}};
   if (path.size() >= PATH_MAX) return {-ENAMETOOLONG, {}, {}, {}};
   std::string left(path);
@@ -68,26 +68,31 @@ name_tree::place name_tree::find(const base& from, std::string_view path, links 
     if (!in) return {at.what ? -ENOTDIR : -ENOENT, {}, {}, {}};
     const std::string part = take_part(left);
     if (part == "." || part == "..") {
+      at.name = part;
       at.in = nullptr;  // it cannot be renamed or removed by this path
       const std::shared_ptr<folder> parent = in->parent.lock();
       if (part == ".." && parent) at.what = parent;
       continue;
     }
+    const bool is_last = !has_parts(left);
+    if (is_last && at.is_of_folder && slash == end_slash::refused) return {-EISDIR, {}, {}, {}};
     if (part.size() > NAME_MAX) return {-ENAMETOOLONG, {}, {}, {}};
     const auto found = in->entries.find(part);
     at.in = in;
     at.name = part;
     at.what = found == in->entries.end() ? nullptr : found->second;
     const bool is_link = at.what && at.what->type == node::kind::symlink;
-    const bool is_last = !has_parts(left);
-    if (!is_link || (is_last && how == links::kept_last && !at.is_of_folder)) continue;
+    const bool ends_here = is_last && (!at.is_of_folder || slash == end_slash::of_name);
+    if (!is_link || (ends_here && how == links::kept_last)) continue;
     if (how == links::refused || ++followed > most_links) return {-ELOOP, {}, {}, {}};
     const std::string& target = static_cast<const symlink&>(*at.what).target;
     left.insert(0, target + "/");
+    if (is_last && target.back() == '/') at.is_of_folder = true;
     at.what = target.front() == '/' ? root_ : in;
   }
   if (!at.what && at.in && is_removed(*at.in, *root_)) at.error = -ENOENT;
-  if (at.what && at.is_of_folder && !as_folder(at.what)) at.error = -ENOTDIR;
+  const bool has_to_be_folder = at.is_of_folder && slash != end_slash::of_name;
+  if (at.what && has_to_be_folder && !as_folder(at.what)) at.error = -ENOTDIR;
   return at;
 }
 
@@ -131,7 +136,7 @@ std::shared_ptr<stored_file> name_tree::create_file(const place& at, unsigned pe
 }
 
 int name_tree::make_folder(const base& from, std::string_view path, unsigned permissions) {
-  const place at = find(from, path, links::kept_last);
+  const place at = find(from, path, links::kept_last, end_slash::of_name);
   if (const int error = refusal_to_create(at, true); error != 0) return error;
   add(at, std::make_shared<folder>(origin_of_new(permissions)));
   return 0;
@@ -139,7 +144,7 @@ int name_tree::make_folder(const base& from, std::string_view path, unsigned per
 
 int name_tree::make_symlink(const base& from, std::string_view target, std::string_view path) {
   if (target.empty()) return -ENOENT;
-  const place at = find(from, path, links::kept_last);
+  const place at = find(from, path, links::kept_last, end_slash::of_name);
   if (const int error = refusal_to_create(at, false); error != 0) return error;
   node::origin made = origin_of_new(0);
   made.permissions = 0777;  // the umask does not apply
@@ -151,7 +156,7 @@ int name_tree::link(const base& from, std::string_view target, std::string_view 
   const place old = find(from, target, links::kept_last);
   if (old.error != 0) return old.error;
   if (!old.what) return -ENOENT;
-  const place at = find(from, path, links::kept_last);
+  const place at = find(from, path, links::kept_last, end_slash::of_name);
   if (const int error = refusal_to_create(at, false); error != 0) return error;
   if (as_folder(old.what)) return -EPERM;
   change_names({{at.in, at.name, nullptr, false}}, old.what);
@@ -161,16 +166,17 @@ int name_tree::link(const base& from, std::string_view target, std::string_view 
 }
 
 int name_tree::rename(const base& from, std::string_view old_path, std::string_view new_path) {
-  const place old = find(from, old_path, links::kept_last);
+  const place old = find(from, old_path, links::kept_last, end_slash::of_name);
   if (old.error != 0) return old.error;
-  if (!old.what) return -ENOENT;
-  const place at = find(from, new_path, links::kept_last);
+  const place at = find(from, new_path, links::kept_last, end_slash::of_name);
   if (at.error != 0) return at.error;
   if (!old.in || !at.in) return -EBUSY;
+  if (!old.what) return -ENOENT;
   const auto moved = as_folder(old.what), replaced = as_folder(at.what);
-  if (at.is_of_folder && !moved) return -ENOTDIR;
+  if ((old.is_of_folder || at.is_of_folder) && !moved) return -ENOTDIR;
   if (old.what == at.what) return 0;
   if (moved && is_at_or_below(at.in, *moved)) return -EINVAL;
+  if (replaced && is_at_or_below(old.in, *replaced)) return -ENOTEMPTY;
   if (at.what && moved && !replaced) return -ENOTDIR;
   if (replaced && !moved) return -EISDIR;
   if (replaced && !replaced->entries.empty()) return -ENOTEMPTY;
@@ -185,13 +191,13 @@ int name_tree::rename(const base& from, std::string_view old_path, std::string_v
 }
 
 int name_tree::remove(const base& from, std::string_view path, bool a_folder) {
-  const place at = find(from, path, links::kept_last);
+  const place at = find(from, path, links::kept_last, end_slash::of_name);
   if (at.error != 0) return at.error;
   if (!at.what) return -ENOENT;
   const auto removed = as_folder(at.what);
   if (removed && !a_folder) return -EISDIR;
-  if (!removed && a_folder) return -ENOTDIR;
-  if (!at.in) return -EBUSY;
+  if (!removed && (a_folder || at.is_of_folder)) return -ENOTDIR;
+  if (!at.in) return at.name == "." ? -EINVAL : at.name == ".." ? -ENOTEMPTY : -EBUSY;
   if (removed && !removed->entries.empty()) return -ENOTEMPTY;
   change_names({{at.in, at.name, at.what, false}}, nullptr);
   if (!removed) tell_of_self(*at.what, IN_ATTRIB);

@@ -88,11 +88,17 @@ class name_tree {
     kept_last,  // the last part of the path may be one, and is not followed
     refused     // ELOOP
   };
+  /// What a slash behind the last part means.
+  enum class end_slash : std::uint8_t {
+    of_folder,  // the part is a folder or a link to one: ENOTDIR
+    of_name,    // the caller checks that; a link is not followed
+    refused     // EISDIR: a file cannot be created there
+  };
   /// Where a path leads.
   struct place {
     int error = 0;               // 0 also if there is nothing of that name in `in`
     std::shared_ptr<folder> in;  // null for the root, and for a path that ends in `.` or `..`
-    std::string name;
+    std::string name;            // the last part of the path; empty for the root
     std::shared_ptr<node> what;
     bool is_of_folder = false;  // the path ends in a slash
   };
@@ -100,7 +106,8 @@ class name_tree {
   explicit name_tree(testing::simulation& sim);
 
   [[nodiscard]] const base& root() const noexcept { return root_; }
-  [[nodiscard]] place find(const base& from, std::string_view path, links how) const;
+  [[nodiscard]] place find(const base& from, std::string_view path, links how,
+                           end_slash slash = end_slash::of_folder) const;
   /// Returns nothing but a file.
   [[nodiscard]] std::shared_ptr<stored_file> find_file(std::string_view path) const;
 
