@@ -192,7 +192,8 @@ auto merge(Sources&&... sources) {
   }
 }
 /// Pairs of an element of `first` and one of `second`; ends with the shorter one. Polls `first`, then
-/// `second`. To run both concurrently: zip(a | buffered(1), b | buffered(1)).
+/// `second`. To run both concurrently: zip(a | buffered(1), b | buffered(1)). Elements passed by reference
+/// make a pair of references: map() it to values before a stage that keeps elements, such as collect().
 ///
 ///     auto numbered = coracle::streams::zip(numbers(), lines());  // std::pair<int&, std::string&>
 ///
