@@ -51,7 +51,9 @@ class coroutine_listing {
       to += std::string(2 * depth, ' ') + of_.name_of(*each);
       if (const std::string location = of_.location_of(*each); !location.empty())
         to += "  (" + location + ")";
-      if (each->waits) to += "  " + wait_text(*each->waits);
+      const std::string wait =
+          each->waits ? wait_text(*each->waits) : coroutine_search::text_of_others(*each);
+      if (!wait.empty()) to += "  " + wait;
       to += '\n';
       for (auto child = each->children.rbegin(); child != each->children.rend(); ++child)
         pending.emplace_back(*child, depth + 1);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <coracle/compose/when_all.hpp>
+#include <coracle/compose/when_any.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/yield.hpp>
 #include <coracle/inspect/live_coroutines.hpp>
+#include <coracle/io/io_service.hpp>
+#include <coracle/net/unix_socket.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/testing/poll.hpp>
@@ -54,6 +58,11 @@ task<> housework() { co_await when_all(clean(kitchen, bathroom), clean(bathroom,
 
 task<> await_forever(async_manual_reset_event& event) { co_await event; }
 task<> await_below(async_manual_reset_event& event) { co_await await_forever(event); }
+task<> await_byte(net::unix_socket& from) {
+  char byte = 0;
+  co_await from.recv(&byte, 1);
+}
+task<> await_hour(io_service& io) { co_await io.schedule_after(std::chrono::hours{1}); }
 
 /// A coroutine whose frame the test can read.
 struct held {
@@ -115,6 +124,26 @@ TEST_CASE("live_coroutines: the probe of core/transfer.hpp, which ends before ma
   using detail::role;
   CHECK(detail::role_of("_ZN7coracle6detail12_GLOBAL__N_116probe_tail_callsERmS2_.actor") == role::none);
   CHECK(detail::role_of("_ZN3app16probe_everythingERmS2_.actor") == role::resume);
+}
+
+TEST_CASE("live_coroutines: a wait for I/O, and one for a timer of an io_service" *
+          doctest::skip(!is_searched)) {
+  io_service io;
+  auto ends = net::make_unix_pair(io);
+  std::string text;
+  const auto look = [&]() -> task<> {
+    text = without_namespace(live_coroutines());
+    co_return;
+  };
+  io.run(when_any(await_byte(ends.first), await_hour(io), look()));
+  CAPTURE(text);
+  const std::string descriptor = std::to_string(ends.first.native_handle());
+  const std::size_t byte = text.find("await_byte  ("), hour = text.find("await_hour  (");
+  REQUIRE(byte != std::string::npos);
+  REQUIRE(hour != std::string::npos);
+  const auto line = [&](std::size_t at) { return text.substr(at, text.find('\n', at) - at); };
+  CHECK(line(byte).ends_with(")  waits for I/O on descriptor " + descriptor));
+  CHECK(line(hour).ends_with(")  waits for a timer"));
 }
 
 TEST_CASE("live_coroutines: too many for trees are counted" * doctest::skip(!is_searched)) {
