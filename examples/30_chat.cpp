@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <coracle/coracle.hpp>
 #include <coracle/io.hpp>
 #include <cstdio>
@@ -10,6 +11,7 @@
 #include <string>
 #include <system_error>
 
+using namespace std::chrono_literals;
 using coracle::net::socket;
 using lines = coracle::broadcast<std::string>;
 
@@ -22,7 +24,9 @@ coracle::task<std::string> receive_line(socket& from, std::string& rest) {
 }
 
 coracle::task<> hear(socket& member, coracle::broadcast_subscription<std::string> said) {
-  while (const auto line = co_await said.recv()) co_await member.send_all(*line);
+  while (const auto line = co_await said.recv()) {
+    co_await coracle::timeout(member.send_all(*line), 10s);  // one that does not read would keep its place
+  }
 }
 coracle::task<> speak(socket& member, lines& said) {
   std::string rest;
@@ -32,8 +36,8 @@ coracle::task<> speak(socket& member, lines& said) {
     said.send(std::move(line));
   }
 }
-/// Runs until the member leaves, sends a line that is too long, or receives so slowly that it has missed
-/// something.
+/// Runs until the member leaves, sends a line that is too long, does not read for ten seconds, or reads so
+/// slowly that it has missed something.
 coracle::task<> serve_one(socket member, lines& said) {
   try {
     auto heard = said.subscribe();
@@ -43,6 +47,8 @@ coracle::task<> serve_one(socket member, lines& said) {
     std::printf("a member is gone: %s\n", error.what());
   } catch (const coracle::lagged& error) {
     std::printf("a member is gone: %s\n", error.what());
+  } catch (const coracle::timed_out&) {
+    std::puts("a member is gone: it does not read");
   }
 }
 /// Runs until it is stopped; all members stop with it.

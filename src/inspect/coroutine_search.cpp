@@ -128,11 +128,12 @@ std::string text_of_operation(std::string_view operation) {
   return text + primitive_of(operation);
 }
 
-coroutine_search::coroutine_search(symbols& names, const process_memory& memory, std::size_t most_linked)
+coroutine_search::coroutine_search(symbols& names, const process_memory& memory, std::size_t most_linked,
+                                   const void* stack)
     : names_(names),
       memory_(memory),
       reader_(memory, names),
-      stack_(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))) {
+      stack_(reinterpret_cast<std::uintptr_t>(stack)) {
   find_frames();
   if (found_.size() > most_linked) return;
   is_linked_ = true;

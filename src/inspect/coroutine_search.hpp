@@ -51,8 +51,9 @@ class coroutine_search {
  public:
   using coroutines = std::vector<const live_coroutine*>;
 
-  /// Of more than `most_linked` coroutines only the functions are known.
-  coroutine_search(symbols& names, const process_memory& memory, std::size_t most_linked);
+  /// Of more than `most_linked` coroutines only the functions are known. `stack` is an address on the stack
+  /// of this thread: what is below it is not searched, since it is of the search, or left of earlier calls.
+  coroutine_search(symbols& names, const process_memory& memory, std::size_t most_linked, const void* stack);
 
   /// Returns why coroutines cannot be found in this program, or null.
   [[nodiscard]] static const char* refusal(const symbols& names) noexcept;
@@ -125,7 +126,7 @@ class coroutine_search {
   symbols& names_;
   const process_memory& memory_;
   await_reader reader_;
-  std::uintptr_t stack_;  ///< what is below it on this thread is of the search, or of earlier calls
+  std::uintptr_t stack_;  ///< what is below it on this thread is not searched
   std::vector<live_coroutine> found_;
   std::map<std::uintptr_t, awaited_object> objects_;
   bool is_linked_ = false;

@@ -51,7 +51,9 @@ class coroutine_listing {
       to += std::string(2 * depth, ' ') + of_.name_of(*each);
       if (const std::string location = of_.location_of(*each); !location.empty())
         to += "  (" + location + ")";
-      if (each->waits) to += "  " + wait_text(*each->waits);
+      const std::string wait =
+          each->waits ? wait_text(*each->waits) : coroutine_search::text_of_others(*each);
+      if (!wait.empty()) to += "  " + wait;
       to += '\n';
       for (auto child = each->children.rbegin(); child != each->children.rend(); ++child)
         pending.emplace_back(*child, depth + 1);
@@ -80,12 +82,13 @@ struct listing {
   std::string text;  ///< the coroutines, or why they are not known
   bool has_any = false;
 };
-listing list_live_coroutines() {
-  return own_symbols::with([](symbols& names) -> listing {
+/// `stack`: the frame of the caller, below which the stack has nothing but this search.
+listing list_live_coroutines(const void* stack = __builtin_frame_address(0)) {
+  return own_symbols::with([stack](symbols& names) -> listing {
     if (const char* const refusal = coroutine_search::refusal(names)) return {refusal + std::string("\n")};
     constexpr std::size_t most_linked = 10'000;  // finding who awaits one takes some system calls
     const process_memory memory(::getpid());
-    const coroutine_search found(names, memory, most_linked);
+    const coroutine_search found(names, memory, most_linked, stack);
     if (found.all().empty()) return {"0 coroutines\n"};
     return {coroutine_listing(found).text(), true};
   });

@@ -1,4 +1,4 @@
-// expect: blocking needs a function
+// expect: blocking needs a function that can be called without arguments, or with a stop_token: blocking([&] { return read(file); }); before it, if need be, a blocking_pool
 // tests/compile_fail/blocking_int.cpp -- a number cannot be called.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/task.hpp>

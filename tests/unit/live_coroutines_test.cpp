@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <coracle/compose/when_all.hpp>
+#include <coracle/compose/when_any.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/yield.hpp>
 #include <coracle/inspect/live_coroutines.hpp>
+#include <coracle/io/io_service.hpp>
+#include <coracle/net/unix_socket.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/testing/poll.hpp>
 #include <coracle/testing/simulation/simulation.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
+#include <coroutine>
+#include <cstddef>
 #include <string>
 #include <vector>
 
+#include "../../src/inspect/symbols.hpp"
 #include "../support/abort_message.hpp"
 
 using namespace coracle;
@@ -51,6 +58,34 @@ task<> housework() { co_await when_all(clean(kitchen, bathroom), clean(bathroom,
 
 task<> await_forever(async_manual_reset_event& event) { co_await event; }
 task<> await_below(async_manual_reset_event& event) { co_await await_forever(event); }
+task<> await_byte(net::unix_socket& from) {
+  char byte = 0;
+  co_await from.recv(&byte, 1);
+}
+task<> await_hour(io_service& io) { co_await io.schedule_after(std::chrono::hours{1}); }
+
+/// A coroutine whose frame the test can read.
+struct held {
+  struct promise_type {
+    held get_return_object() noexcept {
+      return held{std::coroutine_handle<promise_type>::from_promise(*this)};
+    }
+    std::suspend_always initial_suspend() const noexcept { return {}; }
+    std::suspend_always final_suspend() const noexcept { return {}; }
+    void return_void() const noexcept {}
+    void unhandled_exception() const noexcept {}
+  };
+  std::coroutine_handle<promise_type> handle;
+};
+held hold_once() { co_return; }
+
+/// What a frame begins with, many times, where the next calls have their locals.
+[[gnu::noinline]] void leave_on_stack(std::coroutine_handle<> of) {
+  const auto* const words = static_cast<void* const*>(of.address());
+  void* room[4096];
+  for (int i = 0; i != 4096; ++i) room[i] = words[i % 2];
+  asm volatile("" : : "r"(room) : "memory");
+}
 
 constexpr bool is_searched = !CORACLE_ADDRESS_SANITIZER() && !CORACLE_HAS_FEATURE(thread_sanitizer);
 }  // namespace
@@ -71,6 +106,44 @@ TEST_CASE("live_coroutines: a tree of awaits, and what its last one waits for" *
     CHECK(polled.run());
   }
   CHECK(live_coroutines().find("await_forever") == std::string::npos);
+}
+
+TEST_CASE("live_coroutines: what earlier calls have left on the stack is no coroutine" *
+          doctest::skip(!is_searched)) {
+  const held one = hold_once();
+  leave_on_stack(one.handle);
+  const std::string text = live_coroutines();
+  one.handle.destroy();
+  CAPTURE(text);
+  const std::size_t first = text.find("hold_once");
+  CHECK(first != std::string::npos);
+  CHECK(text.find("hold_once", first + 1) == std::string::npos);
+}
+
+TEST_CASE("live_coroutines: the probe of core/transfer.hpp, which ends before main(), is no coroutine") {
+  using detail::role;
+  CHECK(detail::role_of("_ZN7coracle6detail12_GLOBAL__N_116probe_tail_callsERmS2_.actor") == role::none);
+  CHECK(detail::role_of("_ZN3app16probe_everythingERmS2_.actor") == role::resume);
+}
+
+TEST_CASE("live_coroutines: a wait for I/O, and one for a timer of an io_service" *
+          doctest::skip(!is_searched)) {
+  io_service io;
+  auto ends = net::make_unix_pair(io);
+  std::string text;
+  const auto look = [&]() -> task<> {
+    text = without_namespace(live_coroutines());
+    co_return;
+  };
+  io.run(when_any(await_byte(ends.first), await_hour(io), look()));
+  CAPTURE(text);
+  const std::string descriptor = std::to_string(ends.first.native_handle());
+  const std::size_t byte = text.find("await_byte  ("), hour = text.find("await_hour  (");
+  REQUIRE(byte != std::string::npos);
+  REQUIRE(hour != std::string::npos);
+  const auto line = [&](std::size_t at) { return text.substr(at, text.find('\n', at) - at); };
+  CHECK(line(byte).ends_with(")  waits for I/O on descriptor " + descriptor));
+  CHECK(line(hour).ends_with(")  waits for a timer"));
 }
 
 TEST_CASE("live_coroutines: too many for trees are counted" * doctest::skip(!is_searched)) {

@@ -178,7 +178,7 @@ template <class... Ts>
 auto blocking(Ts&&...) {
   static_assert(detail::never<Ts...>,
                 "blocking needs a function that can be called without arguments, or with a stop_token: "
-                "blocking([&] { return read(file); })");
+                "blocking([&] { return read(file); }); before it, if need be, a blocking_pool");
   return detail::any_awaiter{};
 }
 }  // namespace coracle

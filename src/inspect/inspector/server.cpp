@@ -297,7 +297,7 @@ auto inspector_server::search(Use use) {
   const bool is_consistent = copy && copy->exists();
   const mapped_object<known_pages> cache;
   const process_memory memory(is_consistent ? copy->process() : process_, cache.get());
-  return use(coroutine_search(names(), memory, most_linked), is_consistent);
+  return use(coroutine_search(names(), memory, most_linked, __builtin_frame_address(0)), is_consistent);
 }
 
 std::string inspector_server::take_snapshot() {
