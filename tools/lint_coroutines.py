@@ -25,7 +25,7 @@ NOT_PARSED = [
     "tests/compile_fail/", "tests/package/",  # do not compile, or with flags of their own
     "tests/fuzz/", "bench/rivals/", "bench/micro/",  # need what only some machines have
 ]
-OF_RIVALS = ("_asio.cpp", "_tbb.cpp")  # so do these
+NEED_A_RIVAL = ("_asio.cpp", "_tbb.cpp")  # Boost or TBB, which only some machines have
 # Has to stand outside of a namespace.
 ALONE = re.compile(r"^#define (?:CORACLE|DOCTEST)|^namespace (?:std|coracle)|^template <>$|^extern |^void\*? operator |"
                    r"struct std::|COUNT_ALLOCATIONS|^CORACLE_STATIC_HEAP", re.MULTILINE)
@@ -63,7 +63,7 @@ def texts():
 
 def is_parsed(text):
     name = text.name()
-    if any(name.startswith(folder) for folder in NOT_PARSED) or name.endswith((".hpp", *OF_RIVALS)):
+    if any(name.startswith(folder) for folder in NOT_PARSED) or name.endswith((".hpp", *NEED_A_RIVAL)):
         return False
     return text.path.suffix == ".md" or name.split("/")[0] in PARSED and bool(COROUTINE.search(text.code))
 

@@ -21,8 +21,9 @@ import time
 
 HERE = pathlib.Path(__file__).parent
 COMMANDS = HERE.parent.parent / "tools" / "debugger"
-# Its threads, which read symbols, cost more than they save.
-GDB = ["gdb", "-q", "-batch", "-nx", "-iex", "maint set worker-threads 0", "-iex", "set debuginfod enabled off", "-iex", "set width 0", "-x", COMMANDS / "coracle_gdb.py"]
+# gdb's worker threads, which read symbols, take more processor time than they save.
+SETTINGS = ["maint set worker-threads 0", "set debuginfod enabled off", "set width 0"]
+GDB = ["gdb", "-q", "-batch", "-nx", *(part for setting in SETTINGS for part in ("-iex", setting)), "-x", COMMANDS / "coracle_gdb.py"]
 LLDB = ["lldb-22", "-b", "-x", "-o", f"command script import {COMMANDS / 'coracle_lldb.py'}"]
 LONGEST = 60  # seconds, of one run of a debugger
 MOST_SUSPENSIONS = 5  # of a coroutine of the program: its beginning, three awaits, its end
