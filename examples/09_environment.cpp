@@ -21,7 +21,7 @@ coracle::task<> serve() {
   co_await log("hello");
   co_await coracle::with_value(handle(), user, "ada");
   source.request_stop();
-  co_await coracle::with_stop(handle(), source.get_token());
+  co_await coracle::stop_when(handle(), source.get_token());
 }
 
 int main() { coracle::sync_wait(serve()); }

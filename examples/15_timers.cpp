@@ -32,7 +32,7 @@ coracle::task<> stop(coracle::stop_source source, std::chrono::milliseconds afte
 coracle::task<> everything() {
   coracle::stop_source source;
   co_await coracle::when_all(say("first", 1ms), say("second", 20ms),
-                             coracle::with_stop(wait_for_ever(), source.get_token()), stop(source, 40ms));
+                             coracle::stop_when(wait_for_ever(), source.get_token()), stop(source, 40ms));
   co_await say("last", 20ms);
 }
 

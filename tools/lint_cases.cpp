@@ -81,6 +81,7 @@ task<bool> ready();
 task<int> read(const std::string&);
 task<int> take(std::string);
 task<int> both(const std::vector<int>&);
+task<int> all(std::vector<std::string>);
 task<int> number(int);
 task<int> later(std::function<void()>);
 message make();
@@ -137,7 +138,9 @@ task<> in_a_template(Channel& to, std::string key, std::string text) {
 }
 task<> lists(std::vector<int> numbers) {
   int local = 0;
-  co_await both({1, 2});  // finds: initializer_list (parser)
+  co_await both({1, 2});                          // finds: initializer_list (parser)
+  co_await all({make().key});                     // finds: initializer_list (parser)
+  co_await all(std::vector<std::string>{"key"});  // finds: initializer_list (parser)
   co_await both(numbers);
 }
 task<> lambdas(std::string text) {

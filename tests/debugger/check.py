@@ -210,6 +210,19 @@ def complaints_about_errors(program):
                 yield f"coracle-ps {arguments}: {done}"
 
 
+def complaints_about_permission():
+    """Whether `coracle-ps` says what to do where a debugger may not attach, as these stand-ins for gdb and lldb report it."""
+    for name, refusal in (("gdb", "ptrace: Operation not permitted."), ("lldb-22", "error: attach failed: Operation not permitted")):
+        with tempfile.TemporaryDirectory() as folder:
+            stand_in = pathlib.Path(folder, name)
+            stand_in.write_text(f"#!/bin/sh\necho '{refusal}' >&2\n")
+            stand_in.chmod(0o755)
+            done = subprocess.run([sys.executable, COMMANDS / "coracle_ps.py", "1"], capture_output=True, text=True, timeout=LONGEST,
+                                  check=False, env={**os.environ, "PATH": folder})
+        if done.returncode != 1 or not done.stderr.startswith(f"coracle-ps: {refusal.rstrip('.')}: use sudo, or "):
+            yield f"coracle-ps, where {name} may not attach: {done}"
+
+
 def complaints_about_coracle_ps(program, build):
     """What its options print wrongly."""
     if run_coracle_ps(program, "event") != (0, printed_by("coracle tasks", "event", build)):
@@ -225,6 +238,7 @@ def complaints_about_coracle_ps(program, build):
     found = json.loads(text)
     yield from complaints_about_lines(program, found["coroutines"])
     yield from complaints_about_errors(program)
+    yield from complaints_about_permission()
     coroutines = {each["frame"]: each for each in found["coroutines"]}
     objects = {each["address"]: each for each in found["objects"]}
     documented = set(re.findall(r"^\| `(\w+)` +\|", documentation().split("\n## For programs\n")[1], flags=re.M))

@@ -62,8 +62,8 @@ task<> wait_in_vain(Operation& operation, end_of_wait how) {
   }
 }
 
-/// `operation` waits in vain; then `complete` lets it be carried out, before it is awaited again. Then it waits
-/// in vain once more, and is completed while it waits.
+/// `operation` waits in vain; then `complete` lets it be carried out, before it is awaited again. Then it
+/// waits in vain once more, and is completed while it waits.
 template <class Operation, class Complete, class Check>
 task<> try_again(io_service& io, Operation& operation, Complete complete, Check is_carried_out) {
   for (const end_of_wait how : {end_of_wait::stopped, end_of_wait::stopped_in_a_task, end_of_wait::lost}) {

@@ -383,7 +383,8 @@ class Body:
         if parents and any(parent.kind == cindex.CursorKind.INIT_LIST_EXPR for parent in parents):
             return  # a part of what is found
         spelling = node.type.get_canonical().spelling
-        if any("initializer_list<" in parent.type.get_canonical().spelling for parent in parents[-2:]):
+        # Around the array stand its materialisation, the binding of its destructor, if it has one, and the list.
+        if any("initializer_list<" in parent.type.get_canonical().spelling for parent in parents[-3:]):
             self.add(node, "initializer_list")
         elif needs_destructor(node.type):
             self.add(node, "aggregate")

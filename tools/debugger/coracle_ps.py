@@ -22,6 +22,8 @@ COMMANDS = {(): "tasks", ("--all",): "tasks all", ("--why",): "why", ("--all", "
             ("--deadlocks",): "deadlocks", ("--json",): "json", ("--memory",): "memory",
             ("--json", "--memory"): "memory json", ("--lines",): "lines"}  # by the options
 DEBUGGERS = ("gdb", "lldb-22", "lldb")  # the first that is there
+MAY_NOT_ATTACH = "Operation not permitted"
+HOW_TO_ATTACH = "use sudo, or sysctl kernel.yama.ptrace_scope=0; for a container, --cap-add=SYS_PTRACE"
 
 
 def gdb(named, is_process, command):
@@ -61,8 +63,9 @@ def main(arguments):
     shown = run.stdout.partition(MARK + "\n")[2]
     shown = "".join(line for line in shown.splitlines(True) if not line.startswith(("[Inferior ", "(lldb) ")))
     if not shown:
-        said = run.stderr.strip().splitlines() or [f"{debugger} shows nothing"]
-        print(f"coracle-ps: {said[0]}", file=sys.stderr)
+        said = (run.stderr.strip().splitlines() or [f"{debugger} shows nothing"])[0].rstrip(".")
+        advice = f": {HOW_TO_ATTACH}" if said.endswith(MAY_NOT_ATTACH) else ""
+        print(f"coracle-ps: {said}{advice}", file=sys.stderr)
         return 1
     if command == "lines" and shown.count("\n") == 1:
         print(f"coracle-ps: {named[0]} has no lines of coroutines: compile it with -g, or keep its debug file", file=sys.stderr)

@@ -16,13 +16,12 @@ concept call_of_child =
 
 /// Children that are started without being awaited one by one; join() waits for all of them.
 ///
-///     coracle::async_scope scope;
-///     while (accepting) scope.spawn(serve(co_await listener.accept()));
-///     scope.spawn([log]() -> coracle::task<> { co_await log->flush(); });  // not called here, so it is kept
-///     co_await scope.join();
+///     sent_.spawn(send(letter));  // sent_ is a member
+///     sent_.spawn([log]() -> coracle::task<> { co_await log->flush(); });  // not called here, so it is kept
+///     co_await sent_.join();      // before it is destroyed
 ///
-/// Prefer with_scope(), which joins on every way out; prefer when_all where the children are known beforehand
-/// and their results matter.
+/// Prefer with_scope() in place of a local scope: it joins on every way out. Prefer when_all where the
+/// children are known beforehand and their results matter.
 /// Order         spawn() runs the child until it first suspends, and then returns. Where more than 16 such
 ///               calls, of spawn(), when_all and when_any, are nested, the child starts before the outermost
 ///               of them returns.

@@ -110,7 +110,7 @@ class stop_token {
 /// Requests stop. Copies share one state.
 ///
 ///     coracle::stop_source source;
-///     co_await coracle::with_stop(serve(), source.get_token());  // elsewhere: source.request_stop()
+///     co_await coracle::stop_when(serve(), source.get_token());  // elsewhere: source.request_stop()
 ///
 /// Order       callbacks run in the order of their registration, before request_stop() returns.
 /// Resumes on  a coroutine that a callback wakes outside any executor continues after the last callback,
