@@ -17,6 +17,8 @@ bool io_operation::start(std::coroutine_handle<> self, const environment* inheri
                   "an operation was awaited on a file or socket that is closed: keep it open until its "
                   "operations have ended");
   suspend(self);
+  renew();
+  lost = false;
   if (!begin_wait(inherited, end)) {
     result = -ECANCELED;
     if (end_if_cancelled()) return true;

@@ -43,6 +43,7 @@ void io_service::timed_schedule_operation::start(std::coroutine_handle<> self, c
                                                  detail::end_of_task* end) noexcept {
   handle = self;
   home = &service_;
+  renew();
   if (begin_wait(inherited, end)) {
     if (service_.loop_->start(*this, time_)) return;
   } else {

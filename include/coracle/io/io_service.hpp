@@ -179,6 +179,11 @@ namespace detail {
 struct io_timer : io_event, timer {
   using timer::progress;
   using timer::timer;
+  /// As that of io_event.
+  void renew() noexcept {
+    io_event::renew();
+    progress = timer::state::idle;
+  }
 };
 }  // namespace detail
 

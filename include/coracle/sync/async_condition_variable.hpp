@@ -110,8 +110,10 @@ class async_condition_variable::sleep_operation : public detail::stoppable_wait<
   /// Returns the reason why it was cancelled, or none. Called in place of await_resume() to avoid an
   /// exception.
   stop_reason await_cancelled() noexcept {
-    if (!this->finish_quietly()) return this->node().reason();
-    return cancelled_ ? stop_reason{reason_} : stop_reason::none;
+    if (const stop_reason why = this->end_wait(); why != stop_reason::none) return why;
+    if (!cancelled_) return stop_reason::none;
+    cancelled_ = false;
+    return detail::exchange(reason_, stop_reason::lost_race);
   }
 
  protected:

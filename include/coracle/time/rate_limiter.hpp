@@ -126,6 +126,8 @@ class [[nodiscard("nothing is acquired until this is awaited")]] rate_limiter::a
     const environment* const inherited = detail::environment_of(suspended);
     if (inherited) refused_ = inherited->stop.reason();
     if (refused_ != stop_reason::none) return transfer_to(suspended);
+    waiting_ = {};
+    one_of_ = nullptr;
     if constexpr (offers_choice<Promise>) one_of_ = suspended.promise().get_choice();
     if (!one_of_ && try_at_once()) {
       handle = suspended;

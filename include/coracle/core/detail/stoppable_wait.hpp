@@ -71,7 +71,9 @@ void wake_stopped(queued_waiter& waiting, task_frame::function* resumed, bool th
 //     it is running on another thread. A listener may therefore use the operation, the primitive and the
 //     executor until it returns. No coroutine runs inside a listener, so it waits at most for the lock; and
 //     so does finish().
-//  5. A primitive must therefore outlive every await of it, and not merely the wake-up of its waiters.
+//  5. An operation that has a name can be awaited again, whether its wait was cancelled or not. So whatever
+//     ends a wait leaves no node behind: finish(), or stopped_wait where the coroutine is ended.
+//  6. A primitive must therefore outlive every await of it, and not merely the wake-up of its waiters.
 //     Destroying a coroutine that waits leaves a dangling waiter; only an operation that calls abandon()
 //     allows it.
 template <class Operation, class Node = queued_waiter>
@@ -102,10 +104,7 @@ class stoppable_wait {
   }
   /// Called once the wait is over: returns why the operation was not carried out, or none if it was. If it
   /// was not, await_resume(), which would throw that reason, need not be called.
-  [[nodiscard]] stop_reason await_cancelled() noexcept {
-    if (finish_quietly()) return stop_reason::none;
-    return node_.reason();
-  }
+  [[nodiscard]] stop_reason await_cancelled() noexcept { return end_wait(); }
 
  protected:
   stoppable_wait() noexcept { mark_no_node(); }
@@ -123,15 +122,19 @@ class stoppable_wait {
   bool try_at_once() noexcept { return operation().try_now(); }
   /// Throws operation_cancelled if the operation was not carried out.
   CORACLE_ALWAYS_INLINE() void finish() {
-    if (!finish_quietly()) [[unlikely]]
-      throw_cancelled(node_.reason());
+    if (const stop_reason why = end_wait(); why != stop_reason::none) [[unlikely]]
+      throw_cancelled(why);
   }
-  /// Returns false if the operation was cancelled.
-  CORACLE_ALWAYS_INLINE() bool finish_quietly() noexcept {
+  /// Returns why the operation was not carried out, or none. It can then be awaited again.
+  CORACLE_ALWAYS_INLINE() stop_reason end_wait() noexcept {
     if (!has_node()) [[likely]]
-      return true;
+      return stop_reason::none;
     node_.remove();
-    return node_.progress() != queued_waiter::cancelled;
+    const stop_reason why =
+        node_.progress() == queued_waiter::cancelled ? node_.reason() : stop_reason::none;
+    node_.~Node();
+    mark_no_node();
+    return why;
   }
   /// For the destructor of an operation whose coroutine may be destroyed while it waits. Not for a waiter in
   /// a list.

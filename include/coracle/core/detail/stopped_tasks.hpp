@@ -176,6 +176,9 @@ class stopped_wait {
     queued_waiter& wait = *body->stopped;
     const stop_reason why = wait.reason();
     wait.remove_called();
+    // The operation may be one of a frame that lives on, and be awaited again.
+    wait.~queued_waiter();
+    wait.mark_unused();
     const std::coroutine_handle<> next = end_tasks(*body, why);
     CORACLE_RETURN_TO(body, next);
   }

@@ -43,7 +43,8 @@ class event_wait : protected stop_registration {
     suspended_ = true;
     const bool inherits = given_ == stop_token{} && inherited;
     const stop_token& token = inherits ? inherited->stop : given_;
-    if (inherits) end_ = end;
+    end_ = inherits ? end : nullptr;
+    reason_ = stop_reason::none;
     if (add_to(token)) return true;
     reason_ = token.reason();
     return false;

@@ -55,6 +55,7 @@ class io_operation : protected io_request, event_wait {
   void resume_when_stopped() noexcept { resumes_when_stopped_ = true; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
+    one_of = nullptr;
     if constexpr (offers_choice<Promise>) {
       if (opcode < io_opcode::read_at) one_of = self.promise().get_choice();
     }

@@ -68,6 +68,13 @@ struct io_event : waiter {
   void call_when_over(stopped* is_over) noexcept { is_over_.store_relaxed(is_over); /*E1*/ }
   /// Null if stop was not requested.
   [[nodiscard]] stopped* to_call() const noexcept { return is_over_.load_relaxed(); /*E2*/ }
+  /// Makes it idle for another wait. Requires: not submitted, or delivered.
+  void renew() noexcept {
+    if (progress == state::idle) return;
+    progress = state::idle;
+    listed = list::none;
+    call_when_over(nullptr);
+  }
 
  private:
   //   [E1] store  relaxed  the request then takes Q, under which it cancels the event    pairs with E2

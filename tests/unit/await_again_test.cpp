@@ -1,0 +1,255 @@
+// tests/unit/await_again_test.cpp -- an operation that has a name is awaited again after a wait that was
+// cancelled: it takes effect then, and nothing is lost.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <coracle/channels/channel.hpp>
+#include <coracle/channels/unbounded_channel.hpp>
+#include <coracle/channels/watched_value.hpp>
+#include <coracle/compose/as_outcome.hpp>
+#include <coracle/compose/when_any.hpp>
+#include <coracle/io/io_service.hpp>
+#include <coracle/io/stream_descriptor.hpp>
+#include <coracle/sync/async_auto_reset_event.hpp>
+#include <coracle/sync/async_condition_variable.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/sync/async_mutex.hpp>
+#include <coracle/sync/async_semaphore.hpp>
+#include <coracle/sync/async_shared_mutex.hpp>
+#include <coracle/sync/single_consumer_async_auto_reset_event.hpp>
+#include <coracle/sync/single_consumer_event.hpp>
+#include <coracle/time/rate_limiter.hpp>
+#include <coracle/time/sleep.hpp>
+#include <coracle/time/timeout.hpp>
+#include <string>
+#include <utility>
+
+#include "../support/detached.hpp"
+
+namespace {
+using namespace std::chrono_literals;
+using coracle::io_service;
+using coracle::task;
+
+enum class end_of_wait { stopped, stopped_in_a_task, lost };
+
+template <class Operation>
+task<> await_once(Operation& operation) {
+  static_cast<void>(co_await operation);
+}
+
+/// Awaits it in vain. It is then as if it had not been awaited.
+template <class Operation>
+task<> wait_in_vain(Operation& operation, end_of_wait how) {
+  switch (how) {
+    case end_of_wait::stopped: {
+      const auto end = co_await coracle::as_outcome(coracle::stop_after(operation, 1ms));
+      CHECK(end.is_cancelled());
+      break;
+    }
+    case end_of_wait::stopped_in_a_task: {
+      const auto end = co_await coracle::as_outcome(coracle::stop_after(await_once(operation), 1ms));
+      CHECK(end.is_cancelled());
+      break;
+    }
+    case end_of_wait::lost: {
+      const auto first = co_await coracle::when_any(operation, coracle::sleep_for(1ms));
+      CHECK(first.index() == 1);
+      break;
+    }
+  }
+}
+
+/// `operation` waits in vain; then `complete` lets it be carried out, before it is awaited again. Then it
+/// waits in vain once more, and is completed while it waits.
+template <class Operation, class Complete, class Check>
+task<> try_again(io_service& io, Operation& operation, Complete complete, Check is_carried_out) {
+  for (const end_of_wait how : {end_of_wait::stopped, end_of_wait::stopped_in_a_task, end_of_wait::lost}) {
+    CAPTURE(static_cast<int>(how));
+    co_await wait_in_vain(operation, how);
+    complete();
+    static_cast<void>(co_await operation);
+    CHECK(is_carried_out());
+    co_await wait_in_vain(operation, how);
+    const auto complete_later = [&]() -> task<> {
+      co_await io.schedule();
+      complete();
+    };
+    coracle_test::run_detached_on(io, complete_later());
+    static_cast<void>(co_await operation);
+    CHECK(is_carried_out());
+  }
+}
+const auto always = [] { return true; };
+
+void run(auto test) {
+  io_service io;
+  io.run(test(io));
+}
+}  // namespace
+
+TEST_CASE("await again: a receive from a channel") {
+  run([](io_service& io) -> task<> {
+    coracle::channel<int> channel{1};
+    auto receive = channel.recv();
+    const auto send = [&] { CHECK(channel.try_send(1)); };
+    const auto is_empty = [&] { return !channel.try_recv(); };
+    co_await try_again(io, receive, send, is_empty);
+  });
+}
+
+TEST_CASE("await again: a send to a full channel") {
+  run([](io_service& io) -> task<> {
+    coracle::channel<std::string> channel{1};
+    std::string text = "first";
+    CHECK(channel.try_send("0"));
+    auto send = channel.send(std::move(text));
+    const auto make_room = [&] {
+      text = "next";
+      CHECK(channel.try_recv());
+    };
+    const auto is_sent = [&] { return text.empty(); };
+    co_await try_again(io, send, make_room, is_sent);
+  });
+}
+
+TEST_CASE("await again: other channels") {
+  run([](io_service& io) -> task<> {
+    coracle::unbounded_channel<int> channel;
+    auto receive = channel.recv();
+    co_await try_again(io, receive, [&] { channel.send(1); }, [&] { return !channel.try_recv(); });
+  });
+  run([](io_service& io) -> task<> {
+    coracle::watched_value<int> value{0};
+    auto watcher = value.observe();
+    auto change = watcher.changed();
+    co_await try_again(io, change, [&] { value.set(1); }, always);
+  });
+}
+
+TEST_CASE("await again: a lock") {
+  run([](io_service& io) -> task<> {
+    coracle::async_mutex mutex;
+    CHECK(mutex.try_lock());
+    auto lock = mutex.lock_async();
+    const auto is_locked = [&] { return !mutex.try_lock(); };
+    co_await try_again(io, lock, [&] { mutex.unlock(); }, is_locked);
+    mutex.unlock();
+  });
+  run([](io_service& io) -> task<> {
+    coracle::async_shared_mutex mutex;
+    CHECK(mutex.try_lock());
+    auto lock = mutex.lock_async();
+    co_await try_again(io, lock, [&] { mutex.unlock(); }, [&] { return !mutex.try_lock_shared(); });
+    mutex.unlock();
+  });
+  run([](io_service& io) -> task<> {
+    coracle::async_semaphore semaphore{0};
+    auto acquire = semaphore.acquire();
+    co_await try_again(io, acquire, [&] { semaphore.release(); }, [&] { return !semaphore.try_acquire(); });
+  });
+  run([](io_service& io) -> task<> {
+    coracle::async_mutex mutex;
+    coracle::async_condition_variable changed;
+    auto lock = co_await mutex.scoped_lock_async();
+    auto wait = changed.wait(lock);
+    const auto is_locked = [&] { return !mutex.try_lock(); };
+    for (const end_of_wait how : {end_of_wait::stopped, end_of_wait::lost}) {
+      co_await wait_in_vain(wait, how);
+      CHECK(is_locked());
+      const auto notify = [&]() -> task<> {
+        co_await io.schedule();
+        changed.notify_one();
+      };
+      coracle_test::run_detached_on(io, notify());
+      co_await wait;
+      CHECK(is_locked());
+    }
+  });
+}
+
+TEST_CASE("await again: an event") {
+  run([](io_service& io) -> task<> {
+    coracle::async_auto_reset_event event;
+    auto wait = event.operator co_await();
+    co_await try_again(io, wait, [&] { event.set(); }, always);
+    co_await wait_in_vain(wait, end_of_wait::stopped);  // no set() is left
+  });
+  run([](io_service& io) -> task<> {
+    coracle::single_consumer_async_auto_reset_event event;
+    auto wait = event.operator co_await();
+    co_await try_again(io, wait, [&] { event.set(); }, always);
+  });
+  run([](io_service& io) -> task<> {
+    coracle::async_manual_reset_event event;
+    auto wait = event.operator co_await();
+    const auto reset = [&] {
+      event.reset();
+      return true;
+    };
+    co_await try_again(io, wait, [&] { event.set(); }, reset);
+  });
+  run([](io_service& io) -> task<> {
+    coracle::single_consumer_event event;
+    auto wait = event.operator co_await();
+    const auto reset = [&] {
+      event.reset();
+      return true;
+    };
+    co_await try_again(io, wait, [&] { event.set(); }, reset);
+  });
+}
+
+TEST_CASE("await again: tokens of a rate limiter") {
+  run([](io_service& io) -> task<> {
+    coracle::rate_limiter limiter{1, 50ms, 1};
+    static_cast<void>(io);
+    auto acquire = limiter.acquire();
+    for (const end_of_wait how : {end_of_wait::stopped, end_of_wait::lost}) {
+      co_await acquire;
+      co_await wait_in_vain(acquire, how);
+      co_await coracle::sleep_for(50ms);
+      co_await acquire;
+      CHECK(!limiter.try_acquire());
+    }
+  });
+}
+
+TEST_CASE("await again: I/O") {
+  run([](io_service& io) -> task<> {
+    auto [from, to] = coracle::make_pipe(io);
+    char byte = 0;
+    auto read = from.read_some(&byte, 1);
+    int written = 0;
+    const auto write = [&] {
+      const char next = static_cast<char>('a' + written++);
+      CHECK(::write(to.native_handle(), &next, 1) == 1);
+    };
+    const auto is_read = [&] { return byte == 'a' + written - 1; };
+    co_await try_again(io, read, write, is_read);
+  });
+  run([](io_service& io) -> task<> {
+    auto timer = io.schedule_after(1h);
+    for (const end_of_wait how : {end_of_wait::stopped, end_of_wait::stopped_in_a_task, end_of_wait::lost}) {
+      co_await wait_in_vain(timer, how);
+    }
+  });
+}
+
+TEST_CASE("await again: a ready operation that gives way, after one that has waited") {
+  run([](io_service& io) -> task<> {
+    coracle::channel<int> channel{1000};
+    auto receive = channel.recv();
+    const auto send = [&]() -> task<> {
+      co_await io.schedule();
+      for (int i = 0; i != 1000; ++i) CHECK(channel.try_send(int{i}));
+    };
+    coracle_test::run_detached_on(io, send());
+    for (int i = 0; i != 1000; ++i) {
+      const auto got = co_await receive;
+      REQUIRE(got == i);
+    }
+  });
+}
