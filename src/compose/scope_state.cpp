@@ -162,7 +162,7 @@ awaiting_frame scope_state::above(shared_promise& self, stop_reason why) noexcep
 
 // ---- errors, and misuse ----
 
-void scope_state::throw_errors() {
+std::exception_ptr scope_state::take_errors() noexcept {
   reported_ = true;
   gathered_errors errors;
   for (auto* each = failed_.front(); each; each = static_cast<scope_child*>(each->next))
@@ -171,7 +171,7 @@ void scope_state::throw_errors() {
     errors.add(each->error);
     each->is_settled = true;
   }
-  errors.throw_together();
+  return errors.together();
 }
 
 void scope_state::report_running() noexcept {

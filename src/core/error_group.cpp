@@ -65,7 +65,7 @@ void detail::gathered_errors::add_first(std::exception_ptr error) noexcept {
   CORACLE_TRY() { others_.insert(others_.begin(), std::move(error)); }
   CORACLE_CATCH(const std::bad_alloc&, lost) {}
 }
-void detail::gathered_errors::throw_together() {
+std::exception_ptr detail::gathered_errors::together() noexcept {
   if (!others_.empty()) {
     CORACLE_TRY() {
       others_.insert(others_.begin(), first_);
@@ -73,6 +73,6 @@ void detail::gathered_errors::throw_together() {
     }
     CORACLE_CATCH(const std::bad_alloc&, lost) {}  // the first one is thrown alone
   }
-  rethrow(first_);
+  return std::move(first_);
 }
 }  // namespace coracle

@@ -160,6 +160,35 @@ void an_error_that_nobody_takes_ends_the_program() {
           std::string::npos,
       "the program's last words name the error, the file and the remedy");
 }
+/// The library, which is compiled with exceptions, throws none out of a combinator or a scope either.
+template <class Combine>
+void an_error_of_a_child_ends_the_program(Combine) {
+  const std::string last_words = coracle_test::abort_message([] {
+    io_service io;
+    const auto open = [&] { return coracle::filesystem::read_file(io, "/no/such/file"); };
+    const auto all = [&]() -> task<> { co_await Combine()(open); };
+    io.run(all());
+  });
+  expect(
+      last_words.find("(cannot open /no/such/file: No such file or directory): put as_outcome() around it") !=
+          std::string::npos,
+      "the program's last words name the error of the child, the file and the remedy");
+}
+void errors_of_children_end_the_program() {
+  an_error_of_a_child_ends_the_program([](const auto& open) -> task<> {
+    static_cast<void>(co_await coracle::when_any(open(), coracle::sleep_for(1h)));
+  });
+  an_error_of_a_child_ends_the_program([](const auto& open) -> task<> {
+    static_cast<void>(co_await coracle::when_all(open(), coracle::sleep_for(1h)));
+  });
+  an_error_of_a_child_ends_the_program([](const auto& open) -> task<> {
+    const auto body = [&](coracle::async_scope& scope) -> task<> {
+      scope.spawn([&]() -> task<> { static_cast<void>(co_await open()); });
+      co_return;
+    };
+    co_await coracle::with_scope(body);
+  });
+}
 }  // namespace
 
 int main() {
@@ -169,5 +198,6 @@ int main() {
   programs_and_files_work();
   a_result_that_is_missing_ends_the_program();
   an_error_that_nobody_takes_ends_the_program();
+  errors_of_children_end_the_program();
   return coracle_test::exit_status("a program without exceptions does its I/O");
 }

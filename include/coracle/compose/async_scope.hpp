@@ -192,7 +192,7 @@ class [[nodiscard("nothing is joined until this is awaited")]] async_scope::join
   void await_resume() {
     const stop_reason why = await_cancelled();
     if (scope_.has_errors()) [[unlikely]]
-      scope_.throw_errors();
+      detail::rethrow(scope_.take_errors());
     if (why != stop_reason::none) [[unlikely]]
       detail::throw_cancelled(why);
   }

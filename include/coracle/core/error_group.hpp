@@ -48,8 +48,10 @@ class gathered_errors {
   void add(std::exception_ptr error) noexcept;
   /// Puts it before all others. Requires: no other error was put first.
   void add_first(std::exception_ptr error) noexcept;
+  /// Returns what is thrown for all of them. Requires: not empty.
+  [[nodiscard]] std::exception_ptr together() noexcept;
   /// Requires: not empty.
-  [[noreturn]] void throw_together();
+  [[noreturn]] void throw_together() { rethrow(together()); }
 
  private:
   std::exception_ptr first_;

@@ -111,8 +111,8 @@ class scope_state : shared_frame {
   [[nodiscard]] stop_reason join_cancelled() const noexcept {
     return too_late_ || any_cancelled_ ? reason_of_join() : stop_reason::none;
   }
-  /// Requires: there are errors.
-  [[noreturn]] CORACLE_COLD() void throw_errors();
+  /// Returns what join() throws for them. Requires: there are errors.
+  [[nodiscard]] CORACLE_COLD() std::exception_ptr take_errors() noexcept;
 
  private:
   static constexpr std::size_t one = 2;
