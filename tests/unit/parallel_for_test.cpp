@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
 
 namespace {
@@ -224,6 +225,20 @@ TEST_CASE("parallel_for: where an allocation fails that is thrown, and nothing i
     CHECK(calls == 0);
   }
   CHECK(failed >= 4);  // its frame, the vector, a frame for each thread
+}
+
+TEST_CASE("parallel_for: a negative index and an unsigned one") {
+  CHECK(coracle_test::abort_message([] {
+          static_thread_pool pool{1};
+          sync_wait(parallel_for(pool, -1, 5U, [](unsigned) {}));
+        }) ==
+        "coracle: parallel_for() with a negative index and an unsigned one, which have no common type: cast "
+        "both to a signed type\n");
+  static_thread_pool pool{1};
+  int calls = 0;
+  sync_wait(parallel_for(pool, 0, 5U, [&](unsigned) { ++calls; }));
+  sync_wait(parallel_for(pool, -5L, 5U, [&](long) { ++calls; }));
+  CHECK(calls == 15);
 }
 
 TEST_CASE("parallel_for: chunks grow while they are short, and shrink to what fits the time") {

@@ -3,6 +3,7 @@
 #pragma once
 #include <concepts>
 #include <coracle/base/atomic.hpp>
+#include <coracle/base/check.hpp>
 #include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/detail/stopped_tasks.hpp>
@@ -140,12 +141,16 @@ task<> parallel_for(static_thread_pool& pool, Range&& range, Function&& function
                                detail::body_of_range<Range, std::decay_t<Function>>{
                                    static_cast<Range&&>(range), static_cast<Function&&>(function)});
 }
-/// Calls `function(i)` for each integer in [first, last), as the common type of both.
+/// Calls `function(i)` for each integer in [first, last), as the common type of both. Requires: neither is
+/// negative if that type is unsigned.
 template <std::integral First, std::integral Last, class Function>
   requires(detail::plain_body<std::decay_t<Function>, std::common_type_t<First, Last>>)
 CORACLE_CORO_WRAPPER()
 task<> parallel_for(static_thread_pool& pool, First first, Last last, Function&& function) {
   using index = std::common_type_t<First, Last>;
+  CORACLE_REQUIRE(std::is_signed_v<index> || !(first < First{} || last < Last{}),
+                  "parallel_for() with a negative index and an unsigned one, which have no common type: cast "
+                  "both to a signed type");
   const auto begin = static_cast<index>(first), end = static_cast<index>(last);
   const auto size = begin < end ? static_cast<std::size_t>(end) - static_cast<std::size_t>(begin) : 0;
   return detail::run_in_chunks(
