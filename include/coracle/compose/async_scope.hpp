@@ -158,7 +158,11 @@ class async_scope {
 #endif
 
   /// Requests a stop of all children, including those spawned later. Returns true for the first request.
-  bool request_stop(stop_reason why = stop_reason::requested) noexcept { return state_.request_stop(why); }
+  /// Requires: a reason.
+  bool request_stop(stop_reason why = stop_reason::requested) noexcept {
+    CORACLE_REQUIRE(why != stop_reason::none, "a stop was requested with stop_reason::none: give the reason");
+    return state_.request_stop(why);
+  }
   /// Returns the token that the children inherit.
   [[nodiscard]] stop_token get_token() const noexcept { return state_.stop_of_children(); }
 
