@@ -33,7 +33,9 @@ concept call_of_child =
 ///               still waits for all. After a request from outside, join() throws operation_cancelled if a
 ///               child was cancelled, or if stop was requested before join() was awaited. Otherwise a
 ///               cancelled child counts as ended. One that a failed sibling stops is destroyed where it
-///               waits, as by when_all. A child spawned into a stopped scope is started nevertheless.
+///               waits, as by when_all. A child spawned into a stopped scope is started nevertheless; one
+///               spawned on a scheduler is not, because the request cancels the schedule() that takes it
+///               there.
 /// Exceptions    join() throws the error that left a child; if several did, an error_group; std::bad_alloc if
 ///               a child waited and the stop source could not be allocated. With a policy that stops no
 ///               children the constructor allocates it, and throws std::bad_alloc. spawn(): std::bad_alloc,
