@@ -99,6 +99,7 @@ void scope_state::drop_future(scope_future_child& child) noexcept {
 void scope_state::give_up(scope_future_child& child) noexcept {
   const std::size_t seen = word_.lock();
   held_.remove(child);
+  child.is_held = false;
   word_.unlock(seen);
   dispose(child);
 }

@@ -276,6 +276,30 @@ TEST_CASE("async_mutex: a scoped lock that was moved from does not unlock") {
   mutex.unlock();
 }
 
+TEST_CASE("async_mutex: assigning to a scoped lock unlocks what it held, and takes over the other's") {
+  async_mutex one, two;
+  REQUIRE(one.try_lock());
+  REQUIRE(two.try_lock());
+  {
+    coracle::async_mutex_lock lock{one}, other{two};
+    lock = std::move(other);
+    CHECK(lock.mutex() == &two);
+    CHECK(other.mutex() == nullptr);
+    CHECK(is_free(one));
+    CHECK_FALSE(is_free(two));
+    coracle::async_mutex_lock& same = lock;
+    lock = std::move(same);
+    CHECK_FALSE(is_free(two));
+    const auto lock_one = [&]() -> coracle::task<> { lock = co_await one.scoped_lock_async(); };
+    coracle::sync_wait(lock_one());
+    CHECK(is_free(two));
+    CHECK_FALSE(is_free(one));
+    lock = std::move(other);  // which holds none
+    CHECK(is_free(one));
+  }
+  CHECK(is_free(two));
+}
+
 TEST_CASE("async_mutex: an exception that leaves the scope unlocks and wakes the next") {
   async_mutex mutex;
   std::vector<int> log;
@@ -437,5 +461,6 @@ static_assert(std::is_void_v<coracle::await_result_t<async_mutex::lock_operation
 static_assert(
     std::is_same_v<coracle::await_result_t<async_mutex::scoped_lock_operation>, coracle::async_mutex_lock>);
 static_assert(!std::is_copy_constructible_v<coracle::async_mutex_lock> &&
-              std::is_nothrow_move_constructible_v<coracle::async_mutex_lock>);
+              std::is_nothrow_move_constructible_v<coracle::async_mutex_lock> &&
+              std::is_nothrow_move_assignable_v<coracle::async_mutex_lock>);
 }  // namespace

@@ -383,6 +383,11 @@ TEST_CASE("async_scope: what breaks its rules ends the program and says what to 
           sync_wait(join(scope));
           sync_wait(join(scope));
         }) == "coracle: join() of an async_scope was awaited twice: await it once\n");
+  CHECK(coracle_test::abort_message([] {
+          async_scope scope;
+          scope.request_stop(coracle::stop_reason::none);
+          sync_wait(join(scope));
+        }) == "coracle: a stop was requested with stop_reason::none: give the reason\n");
   if constexpr (!CORACLE_CHECKS()) return;
   CHECK(
       coracle_test::abort_message([] {

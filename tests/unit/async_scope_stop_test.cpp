@@ -14,6 +14,7 @@
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
 #include <thread>
+#include <vector>
 
 #include "../support/detached.hpp"
 #include "async_scope_children.hpp"
@@ -180,6 +181,24 @@ TEST_CASE("async_scope: a child that is stopped on its way to a scheduler is not
   CHECK(alive_before == 1);
   CHECK(log.alive == 0);
   CHECK(!ran);
+  sync_wait(join(scope));
+}
+
+TEST_CASE("async_scope: a child spawned into a stopped scope is started, one on a scheduler is not") {
+  run_loop loop;
+  coracle::testing::lifetimes log;
+  std::vector<int> ran;
+  async_scope scope;
+  const auto work = [&](coracle::testing::lifetime_probe mine) -> task<> {
+    ran.push_back(mine.id());
+    co_return;
+  };
+  scope.request_stop();
+  scope.spawn(work(coracle::testing::lifetime_probe{log, 1}));
+  scope.spawn(loop, work(coracle::testing::lifetime_probe{log, 2}));
+  loop.run_pending();
+  CHECK(ran == std::vector{1});
+  CHECK(log.alive == 0);
   sync_wait(join(scope));
 }
 

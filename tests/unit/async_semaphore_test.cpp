@@ -146,6 +146,22 @@ TEST_CASE("async_semaphore: a permit that was moved from gives nothing back") {
   CHECK(drain(semaphore) == 0);
 }
 
+TEST_CASE("async_semaphore: assigning to a permit releases what it held, and takes over the other's") {
+  async_semaphore one{1}, two{1};
+  REQUIRE(one.try_acquire());
+  REQUIRE(two.try_acquire());
+  {
+    coracle::async_semaphore_permit permit{one}, other{two};
+    permit = std::move(other);
+    CHECK(drain(one) == 1);
+    coracle::async_semaphore_permit& same = permit;
+    permit = std::move(same);
+    CHECK(drain(two) == 0);
+  }
+  CHECK(drain(one) == 0);
+  CHECK(drain(two) == 1);
+}
+
 TEST_CASE("async_semaphore: an exception that leaves the scope gives the permit to the next") {
   async_semaphore semaphore{1};
   std::vector<int> log;
@@ -413,6 +429,7 @@ static_assert(sizeof(async_semaphore) == 24);
 static_assert(!std::is_copy_constructible_v<async_semaphore> &&
               !std::is_move_constructible_v<async_semaphore>);
 static_assert(!std::is_convertible_v<int, async_semaphore>);
+static_assert(std::is_nothrow_move_assignable_v<coracle::async_semaphore_permit>);
 static_assert(noexcept(async_semaphore{1}) && noexcept(std::declval<async_semaphore&>().try_acquire()) &&
               noexcept(std::declval<async_semaphore&>().release()) &&
               noexcept(std::declval<async_semaphore&>().acquire()) &&

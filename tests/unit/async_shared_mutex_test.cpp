@@ -188,6 +188,33 @@ TEST_CASE("async_shared_mutex: scoped locks that were moved from do not unlock")
   CHECK(is_free(mutex));
 }
 
+TEST_CASE("async_shared_mutex: assigning to a scoped lock unlocks what it held, and takes over the other's") {
+  async_shared_mutex one, two;
+  REQUIRE(one.try_lock());
+  REQUIRE(two.try_lock());
+  {
+    coracle::async_shared_mutex_lock lock{one}, other{two};
+    lock = std::move(other);
+    CHECK(is_free(one));
+    coracle::async_shared_mutex_lock& same = lock;
+    lock = std::move(same);
+    CHECK_FALSE(is_free(two));
+    lock = std::move(other);  // which holds none
+    CHECK(is_free(two));
+  }
+  REQUIRE(one.try_lock_shared());
+  REQUIRE(two.try_lock_shared());
+  {
+    coracle::async_shared_mutex_shared_lock lock{one}, other{two};
+    lock = std::move(other);
+    CHECK(is_free(one));
+    coracle::async_shared_mutex_shared_lock& same = lock;
+    lock = std::move(same);
+    CHECK_FALSE(is_free(two));
+  }
+  CHECK(is_free(two));
+}
+
 TEST_CASE("async_shared_mutex: an exception that leaves the scope unlocks and lets the next in") {
   async_shared_mutex mutex;
   std::string log;
@@ -383,6 +410,8 @@ TEST_CASE("async_shared_mutex: locking, waiting and unlocking allocate nothing" 
 // The static guarantees of the header.
 using coracle::async_shared_mutex_lock;
 using coracle::async_shared_mutex_shared_lock;
+static_assert(std::is_nothrow_move_assignable_v<async_shared_mutex_lock> &&
+              std::is_nothrow_move_assignable_v<async_shared_mutex_shared_lock>);
 using lock_awaiter = async_shared_mutex::lock_operation;
 static_assert(sizeof(async_shared_mutex) == 24);
 static_assert(std::is_nothrow_default_constructible_v<async_shared_mutex>);

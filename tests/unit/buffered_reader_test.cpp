@@ -125,7 +125,6 @@ TEST_CASE("buffered_reader: what is buffered comes first, and more is read past 
   buffered_reader reader{source, 10};
   CHECK(sync_wait(reader.read_line()) == "head");
   CHECK(reader.buffered() == "body");
-  CHECK(sync_wait(reader.read_some(coracle::mutable_buffer{})) == 0);
   std::string body(23, '?');
   CHECK(sync_wait(reader.read_exactly(body)) == 23);
   CHECK(body == "body-and-more-than-fits");
@@ -194,6 +193,24 @@ TEST_CASE("buffered_reader: after an error of the source, or a stop, it goes on 
   stop.request_stop();
   CHECK_THROWS_AS(sync_wait(reader.read_line(stop.get_token())), coracle::operation_cancelled);
   CHECK(sync_wait(reader.read_line()) == "half a line");
+}
+
+TEST_CASE("buffered_reader: read_some() into 0 bytes ends a checked program, buffered or not" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  const std::string message =
+      "coracle: read_some() into 0 bytes, whose result would look like the end of the stream: pass a buffer "
+      "that has room\n";
+  CHECK(coracle_test::abort_message([] {
+          pieces_to_read source{{"text"}};
+          buffered_reader reader{source};
+          static_cast<void>(sync_wait(reader.read_some(coracle::mutable_buffer{})));
+        }) == message);
+  CHECK(coracle_test::abort_message([] {
+          pieces_to_read source{{"line\ntext"}};
+          buffered_reader reader{source};
+          static_cast<void>(sync_wait(reader.read_line()));
+          static_cast<void>(sync_wait(reader.read_some(nullptr, 0)));
+        }) == message);
 }
 
 constexpr auto reads_line = [](auto& from) { return from.read_line(); };

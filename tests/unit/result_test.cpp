@@ -221,6 +221,69 @@ TEST_CASE("outcome: a move takes the value, the exception or the emptiness along
   CHECK_FALSE(moved_nothing.has_error());
 }
 
+struct move_failed {};
+struct fails_to_move {
+  explicit fails_to_move(lifetimes& log) : probe(log) {}
+  fails_to_move(fails_to_move&& other) : probe(std::move(other.probe)) { throw move_failed{}; }
+  lifetime_probe probe;
+};
+static_assert(std::is_nothrow_move_assignable_v<outcome<std::string>> &&
+              std::is_nothrow_move_assignable_v<outcome<void>> &&
+              !std::is_nothrow_move_assignable_v<outcome<fails_to_move>>);
+
+TEST_CASE("outcome: an assignment destroys what it held, and takes over what the other holds") {
+  lifetimes log;
+  outcome<lifetime_probe> end;
+  for (int id = 1; id != 3; ++id) {
+    outcome<lifetime_probe> next;
+    next.emplace(log, id);
+    end = std::move(next);
+    CHECK(end.get().id() == id);
+  }
+  CHECK(log.destroyed == std::vector{1});
+  outcome<lifetime_probe> error, cancelled;
+  fail_with(error, 1);
+  end = std::move(error);
+  CHECK(end.has_error());
+  CHECK_THROWS_AS(static_cast<void>(end.get()), int);
+  CHECK(log.alive == 0);
+  cancelled.emplace_cancelled(coracle::stop_reason::timed_out);
+  end = std::move(cancelled);
+  CHECK(end.reason() == coracle::stop_reason::timed_out);
+  end = outcome<lifetime_probe>();
+  CHECK(end.is_empty());
+
+  outcome<const int> fixed, other;
+  fixed.emplace(1);
+  other.emplace(2);
+  fixed = std::move(other);
+  CHECK(fixed.get() == 2);
+  int one = 1, two = 2;
+  outcome<int&> reference, to_two;
+  reference.emplace(one);
+  to_two.emplace(two);
+  reference = std::move(to_two);
+  CHECK(&reference.get() == &two);
+}
+
+TEST_CASE("outcome: assigned to itself it keeps what it holds") {
+  outcome<std::string> end;
+  end.emplace("a text that is too long for the object itself");
+  outcome<std::string>& same = end;
+  end = std::move(same);
+  CHECK(end.get() == "a text that is too long for the object itself");
+}
+
+TEST_CASE("outcome: is empty after an assignment whose move throws") {
+  lifetimes log;
+  outcome<fails_to_move> end, other;
+  end.emplace(log);
+  other.emplace(log);
+  CHECK_THROWS_AS(end = std::move(other), move_failed);
+  CHECK(end.is_empty());
+  CHECK(log.alive == 1);
+}
+
 TEST_CASE("outcome: costs the larger of the value and a pointer, and one byte") {
   CHECK(sizeof(outcome<void>) == 2 * sizeof(void*));
   CHECK(sizeof(outcome<int>) == 2 * sizeof(void*));

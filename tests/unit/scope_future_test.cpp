@@ -278,6 +278,26 @@ TEST_CASE("scope_future: a second await after one that returned the result ends 
         }) == "coracle: a scope_future was awaited twice: its result has been moved out\n");
 }
 
+TEST_CASE("scope_future: a second await after one that threw the error ends the program and says so") {
+  CHECK(coracle_test::abort_message([] {
+          async_scope scope;
+          auto future = scope.spawn_future(fail("failed"));
+          const auto await_once = [&]() -> task<int> { co_return co_await std::move(future); };
+          const auto await_twice = [&]() -> task<> {
+            static_cast<void>(co_await coracle::as_outcome(await_once()));
+            static_cast<void>(co_await coracle::as_outcome(await_once()));
+          };
+          sync_wait(await_twice());
+        }) == "coracle: a scope_future was awaited twice: its error has been thrown\n");
+}
+
+TEST_CASE("scope_future: one whose error join() has thrown is cancelled at each await") {
+  async_scope scope;
+  auto future = scope.spawn_future(fail("failed"));
+  CHECK_THROWS_WITH_AS(sync_wait(join(scope)), "failed", std::runtime_error);
+  for (int i = 0; i != 2; ++i) CHECK_THROWS_AS(sync_wait(std::move(future)), operation_cancelled);
+}
+
 TEST_CASE("scope_future: one whose await was stopped can be awaited again") {
   async_scope scope;
   coracle::async_manual_reset_event go;

@@ -141,6 +141,26 @@ TEST_CASE("with_scope: the policy says what an error does") {
   CHECK(errors == 2);
 }
 
+TEST_CASE("with_scope: an error of the body is thrown also where on_error gets those of the children") {
+  async_manual_reset_event event;
+  log_of_names log;
+  int errors = 0;
+  const auto policy = [&] { return scope_policy::supervise([&](const std::exception_ptr&) { ++errors; }); };
+  const auto body = [&](async_scope& scope) -> task<int> {
+    scope.spawn(wait_and_log(event, log, "sibling"));
+    scope.spawn(fail_at_once("child"));
+    event.set();
+    throw std::runtime_error("body");
+    co_return 0;
+  };
+  CHECK_THROWS_WITH_AS(static_cast<void>(sync_wait(with_scope(policy(), body))), "body", std::runtime_error);
+  CHECK(log == log_of_names{"sibling ends"});
+  CHECK(errors == 1);
+  const auto no_coroutine = [](async_scope&) -> task<> { throw std::runtime_error("function"); };
+  CHECK_THROWS_WITH_AS(sync_wait(with_scope(policy(), no_coroutine)), "function", std::runtime_error);
+  CHECK(errors == 1);
+}
+
 TEST_CASE("with_scope: stopped before it does not call the body") {
   coracle::stop_source source;
   source.request_stop(stop_reason::shutting_down);

@@ -32,7 +32,9 @@ concept call_of_child =
 ///               still waits for all. After a request from outside, join() throws operation_cancelled if a
 ///               child was cancelled, or if stop was requested before join() was awaited. Otherwise a
 ///               cancelled child counts as ended. One that a failed sibling stops is destroyed where it
-///               waits, as by when_all. A child spawned into a stopped scope is started nevertheless.
+///               waits, as by when_all. A child spawned into a stopped scope is started nevertheless; one
+///               spawned on a scheduler is not, because the request cancels the schedule() that takes it
+///               there.
 /// Exceptions    join() throws the error that left a child; if several did, an error_group; std::bad_alloc if
 ///               a child waited and the stop source could not be allocated. With a policy that stops no
 ///               children the constructor allocates it, and throws std::bad_alloc. spawn(): std::bad_alloc,
@@ -157,7 +159,11 @@ class async_scope {
 #endif
 
   /// Requests a stop of all children, including those spawned later. Returns true for the first request.
-  bool request_stop(stop_reason why = stop_reason::requested) noexcept { return state_.request_stop(why); }
+  /// Requires: a reason.
+  bool request_stop(stop_reason why = stop_reason::requested) noexcept {
+    CORACLE_REQUIRE(why != stop_reason::none, "a stop was requested with stop_reason::none: give the reason");
+    return state_.request_stop(why);
+  }
   /// Returns the token that the children inherit.
   [[nodiscard]] stop_token get_token() const noexcept { return state_.stop_of_children(); }
 

@@ -59,8 +59,10 @@ class promised_child : public scope_future_child {
     release();
   }
   CORACLE_COLD() void take_error() {
-    if (detail::exchange(is_settled, true))
+    if (detail::exchange(is_settled, true)) {
+      CORACLE_REQUIRE(is_held, "a scope_future was awaited twice: its error has been thrown");
       throw_cancelled(stop_reason::sibling_failed);  // join() has thrown the error
+    }
     this->scope().give_up(*this);
   }
   static void dispose_of(scope_frame* self) { static_cast<promised_child*>(self)->release(); }
@@ -172,7 +174,8 @@ class scope_future {
     CORACLE_REQUIRE(child_, "an empty scope_future was awaited: it was moved from");
     return child_->ended().operator co_await();
   }
-  /// Awaitable of the result, moved out: a second await after one that returned ends the program.
+  /// Awaitable of the result, moved out: a second await after one that returned it, or threw the child's
+  /// error, ends the program.
   wait_operation operator co_await() && noexcept {
     CORACLE_REQUIRE(child_, "an empty scope_future was awaited: it was moved from");
     return wait_operation{*child_};

@@ -15,31 +15,32 @@ concept scope_body = std::is_invocable_v<Body&, async_scope&, Args...> &&
                      awaitable<std::invoke_result_t<Body&, async_scope&, Args...>>;
 
 /// The body is a child, so its errors are reported together with those of the others; its cancellation is
-/// kept here.
+/// kept here. Where `on_error` gets the errors of the others, that of the body is kept here, too.
 template <class T, class Body, class... Args>
-task<> run_body(outcome<T>& end, async_scope& scope, Body& body, Args&... args) {
+task<> run_body(outcome<T>& end, bool has_on_error, async_scope& scope, Body& body, Args&... args) {
   CORACLE_TRY() {
     auto own = co_await detail::passing(detail::call(body, scope, static_cast<Args&&>(args)...));
-    if (own.is_cancelled()) {
-      end.emplace_cancelled(own.reason());
+    if (!own.has_value()) [[unlikely]] {
+      end = std::move(own);
     } else if constexpr (std::is_void_v<T>) {
-      std::move(own).get();
       end.emplace();
     } else {
       end.emplace(std::move(own).get());
     }
   }
-  CORACLE_CATCH(const operation_cancelled&, cancelled) { end.emplace_cancelled(cancelled.reason()); }
+  CORACLE_CATCH_ALL() { end.emplace_failure(std::current_exception()); }
+  if (end.has_error() && !has_on_error) static_cast<void>(std::move(end).get());
 }
 template <class T, class Body, class... Args>
 task<T> run_in_scope(scope_policy policy, Body body, Args... args) {
   const parent_of_children parent = co_await parent_of_children();
   if (const stop_reason why = parent.inherited().stop.reason(); why != stop_reason::none)
     co_await ends_as_stopped(why);
+  const bool has_on_error(policy.on_error());
   async_scope scope{std::move(policy), parent};
   outcome<T> end;
   outcome<void> spawned;
-  spawned.emplace_from([&] { scope.spawn(run_body<T>(end, scope, body, args...)); });
+  spawned.emplace_from([&] { scope.spawn(run_body<T>(end, has_on_error, scope, body, args...)); });
   co_await scope.join();
   std::move(spawned).get();
   if (end.is_cancelled()) co_await ends_as_stopped(end.reason());
@@ -63,7 +64,9 @@ task<T> run_in_scope(scope_policy policy, Body body, Args... args) {
 ///               scope.request_stop() and, by default, when the first of them fails. All are joined. Then
 ///               operation_cancelled is thrown if the body was cancelled, or if a request from outside
 ///               cancelled a child.
-/// Exceptions    those of the body and the children, as thrown by async_scope::join(). std::bad_alloc.
+/// Exceptions    those of the body and the children, as thrown by async_scope::join(). std::bad_alloc. With
+///               scope_policy::supervise(), `on_error` receives those of the children, and that of the body
+///               is thrown when all have ended.
 /// Cost          as async_scope, and two frames.
 template <class Body, class... Args>
   requires detail::scope_body<std::decay_t<Body>, std::decay_t<Args>...>

@@ -73,24 +73,17 @@ class outcome {
 
  public:
   outcome() noexcept {}
-  outcome(outcome&& other) noexcept(std::is_nothrow_move_constructible_v<stored>) {
-    if (other.has_value()) {
-      ::new (static_cast<void*>(__builtin_addressof(value_))) stored(std::move(other.value_));
-    } else if (other.has_error()) {
-      ::new (static_cast<void*>(__builtin_addressof(error_))) std::exception_ptr(std::move(other.error_));
-    } else if (other.is_cancelled()) {
-      reason_ = other.reason_;
+  outcome(outcome&& other) noexcept(std::is_nothrow_move_constructible_v<stored>) { take_over(other); }
+  /// Destroys what it holds, then takes over what `other` does. Empty if the move of the value throws.
+  outcome& operator=(outcome&& other) noexcept(std::is_nothrow_move_constructible_v<stored>) {
+    if (this != &other) {
+      destroy();
+      state_ = state::empty;
+      take_over(other);
     }
-    state_ = other.state_;
+    return *this;
   }
-  outcome& operator=(outcome&&) = delete;
-  ~outcome() {
-    if constexpr (!std::is_trivially_destructible_v<stored>) {
-      if (state_ == state::value) value_.~stored();
-    }
-    if (state_ == state::error) [[unlikely]]
-      detail::drop_stored(error_);
-  }
+  ~outcome() { destroy(); }
 
   /// Requires: empty.
   template <class... Args>
@@ -171,6 +164,24 @@ class outcome {
   }
 
  private:
+  CORACLE_ALWAYS_INLINE()
+  void take_over(outcome& other) noexcept(std::is_nothrow_move_constructible_v<stored>) {
+    if (other.has_value()) {
+      ::new (static_cast<void*>(__builtin_addressof(value_))) stored(std::move(other.value_));
+    } else if (other.has_error()) {
+      ::new (static_cast<void*>(__builtin_addressof(error_))) std::exception_ptr(std::move(other.error_));
+    } else if (other.is_cancelled()) {
+      reason_ = other.reason_;
+    }
+    state_ = other.state_;
+  }
+  CORACLE_ALWAYS_INLINE() void destroy() noexcept {
+    if constexpr (!std::is_trivially_destructible_v<stored>) {
+      if (state_ == state::value) value_.~stored();
+    }
+    if (state_ == state::error) [[unlikely]]
+      detail::drop_stored(error_);
+  }
   CORACLE_ALWAYS_INLINE() void check() const {
     if (state_ != state::value) [[unlikely]]
       refuse();

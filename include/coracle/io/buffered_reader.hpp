@@ -71,7 +71,7 @@ class buffered_reader {
     return read_exactly(mutable_buffer{buffer, size}, std::move(token), got);
   }
   /// Awaitable of the number of bytes stored in `to`: buffered ones if there are any, otherwise at least one
-  /// from the source; 0 at the end of the source.
+  /// from the source; 0 at the end of the source. Requires: `to` is not empty.
   task<std::size_t> read_some(mutable_buffer to, stop_token token = {});
   CORACLE_CORO_WRAPPER()
   task<std::size_t> read_some(void* buffer, byte_count size, stop_token token = {}) {
@@ -161,6 +161,10 @@ task<std::optional<std::string_view>> buffered_reader<Source>::read_line(stop_to
 
 template <class Source>
 task<std::size_t> buffered_reader<Source>::read_some(mutable_buffer to, stop_token token) {
+  CORACLE_CHECK(
+      to.size() != 0,
+      "read_some() into 0 bytes, whose result would look like the end of the stream: pass a buffer that has "
+      "room");
   CORACLE_CHECK_ONE_OPERATION(is_used_, two_at_once);
   if (buffered().empty() && to.size() >= size_) {
     const std::size_t direct = co_await source_.read_some(to.bytes(), token);

@@ -16,7 +16,12 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_mute
   /// Adopts a lock that the caller holds.
   explicit async_mutex_lock(async_mutex& held) noexcept : mutex_(&held) {}
   async_mutex_lock(async_mutex_lock&& other) noexcept : mutex_(detail::exchange(other.mutex_, nullptr)) {}
-  async_mutex_lock& operator=(async_mutex_lock&&) = delete;
+  /// Unlocks what it held, once it has taken over what `other` holds.
+  async_mutex_lock& operator=(async_mutex_lock&& other) noexcept {
+    async_mutex_lock replaced(static_cast<async_mutex_lock&&>(other));
+    replaced.mutex_ = detail::exchange(mutex_, replaced.mutex_);
+    return *this;
+  }
   inline ~async_mutex_lock();
 
   /// Returns the mutex that it holds; null if it was moved from.

@@ -19,7 +19,12 @@ class [[nodiscard("an unused permit is given back at once: give it a name")]] as
   explicit async_semaphore_permit(async_semaphore& acquired) noexcept : semaphore_(&acquired) {}
   async_semaphore_permit(async_semaphore_permit&& other) noexcept
       : semaphore_(detail::exchange(other.semaphore_, nullptr)) {}
-  async_semaphore_permit& operator=(async_semaphore_permit&&) = delete;
+  /// Releases what it held, once it has taken over what `other` holds.
+  async_semaphore_permit& operator=(async_semaphore_permit&& other) noexcept {
+    async_semaphore_permit replaced(static_cast<async_semaphore_permit&&>(other));
+    replaced.semaphore_ = detail::exchange(semaphore_, replaced.semaphore_);
+    return *this;
+  }
   inline ~async_semaphore_permit();
 
  private:

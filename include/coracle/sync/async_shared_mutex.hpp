@@ -19,7 +19,12 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_shar
   explicit async_shared_mutex_lock(async_shared_mutex& held) noexcept : mutex_(&held) {}
   async_shared_mutex_lock(async_shared_mutex_lock&& other) noexcept
       : mutex_(detail::exchange(other.mutex_, nullptr)) {}
-  async_shared_mutex_lock& operator=(async_shared_mutex_lock&&) = delete;
+  /// Unlocks what it held, once it has taken over what `other` holds.
+  async_shared_mutex_lock& operator=(async_shared_mutex_lock&& other) noexcept {
+    async_shared_mutex_lock replaced(static_cast<async_shared_mutex_lock&&>(other));
+    replaced.mutex_ = detail::exchange(mutex_, replaced.mutex_);
+    return *this;
+  }
   inline ~async_shared_mutex_lock();
 
  private:
@@ -33,7 +38,12 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_shar
   explicit async_shared_mutex_shared_lock(async_shared_mutex& held) noexcept : mutex_(&held) {}
   async_shared_mutex_shared_lock(async_shared_mutex_shared_lock&& other) noexcept
       : mutex_(detail::exchange(other.mutex_, nullptr)) {}
-  async_shared_mutex_shared_lock& operator=(async_shared_mutex_shared_lock&&) = delete;
+  /// Unlocks what it held, once it has taken over what `other` holds.
+  async_shared_mutex_shared_lock& operator=(async_shared_mutex_shared_lock&& other) noexcept {
+    async_shared_mutex_shared_lock replaced(static_cast<async_shared_mutex_shared_lock&&>(other));
+    replaced.mutex_ = detail::exchange(mutex_, replaced.mutex_);
+    return *this;
+  }
   inline ~async_shared_mutex_shared_lock();
 
  private:

@@ -33,7 +33,7 @@ struct scope_child : scope_frame, waiter, recycled_frames {
 /// A child whose error belongs to a future, until the future is dropped or the scope is joined.
 struct scope_future_child : scope_child {
   using scope_child::scope_child;
-  plain<bool> is_held = false;     // scope's lock: it is in held_
+  plain<bool> is_held = false;     // scope's lock, until it is settled: it is in held_
   plain<bool> is_dropped = false;  // scope's lock: there is no future any more
   // The value or the error has been taken. Only the coroutines that are being joined write and read this, one
   // after the other.
