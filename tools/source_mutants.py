@@ -25,7 +25,7 @@ SECONDS = 300
 MUTANTS = [
     ("src/core/shared_task.cpp", "shared_task", "nothing", "  if (starts) add_handle();\n", "  if (starts) add_handle();\n"),
     ("core/detail/stoppable_wait.hpp", "events", "the end of a wait does not wait for its stop listener",
-     "      return true;\n    node_.remove();\n", "      return true;\n"),
+     "      return stop_reason::none;\n    node_.remove();\n", "      return stop_reason::none;\n"),
     ("core/detail/queued_waiter.hpp", "semaphore", "a wait that was stopped on the way into the queue is queued",
      "    if (progress() == cancelled) return false;\n    const bool lost", "    const bool lost"),
     ("core/detail/queued_waiter.hpp", "semaphore", "a stop request withdraws who has been served",

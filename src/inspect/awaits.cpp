@@ -48,9 +48,9 @@ bool await_reader::refers_to(std::uintptr_t from, std::uintptr_t size, std::uint
   return false;
 }
 
-/// Returns the frame that an awaiter is part of, or 0 if none is near. An awaiter holds the address of its
-/// coroutine: of the frames that begin before it, what is left of an older one may be the nearest.
-std::uintptr_t await_reader::frame_around(std::uintptr_t awaiter) noexcept {
+/// Finds the frame that an awaiter is part of. An awaiter holds the address of its coroutine: of the frames
+/// that begin before it, what is left of an older one may be the nearest.
+await_reader::frame_found await_reader::frame_around(std::uintptr_t awaiter) noexcept {
   copied_words<block / sizeof(std::uintptr_t)> copied;
   auto& words = copied.words;
   awaiter &= ~(sizeof(void*) - 1);
@@ -63,12 +63,20 @@ std::uintptr_t await_reader::frame_around(std::uintptr_t awaiter) noexcept {
       frame -= sizeof(void*);
       if (names_.role_at(words[(frame - low) / sizeof(void*)]) != role::resume) continue;
       if (resume_function(frame) == 0) continue;
-      if (refers_to(awaiter, most_in_awaiter, frame, true)) return frame;
+      if (refers_to(awaiter, most_in_awaiter, frame, true)) return {frame, true};
       if (nearest == 0) nearest = frame;
     }
     high = low;
   }
-  return nearest;
+  return {nearest, false};
+}
+
+/// Returns the callback frame that is part of the awaiter. Where `callback_frame` continues one of several
+/// children, and may be in a vector, that is the frame that they share.
+std::uintptr_t await_reader::shared_frame_of(std::uintptr_t callback_frame) noexcept {
+  const char* const mark = names_.at(memory_.word(callback_frame + sizeof(void*))).name;
+  if (!mark || !std::strstr(mark, "24refuse_destroy_of_member")) return callback_frame;
+  return memory_.word(callback_frame + promise_in_frame);
 }
 
 /// Returns true if the word of the frame may be its parent.
@@ -86,9 +94,11 @@ bool await_reader::follow(std::uintptr_t frame, std::uintptr_t word, continuatio
     return true;
   }
   if (!is_callback && !(word & folds)) return false;
-  const std::uintptr_t around = frame_around(address);
+  const auto [around, holds_it] = frame_around(is_callback ? shared_frame_of(address) : address);
   if (around == frame) return false;  // it is part of what this frame awaits
-  const bool is_parent = around != 0 && refers_to(around, address - around + block, frame);
+  // The children of a combinator may be in a vector, where the parent does not refer to them.
+  const bool is_parent =
+      around != 0 && ((is_callback && holds_it) || refers_to(around, address - around + block, frame));
   to = {is_parent ? around : 0, is_callback ? called : 0, is_callback ? address : 0};
   return is_parent || is_callback;
 }

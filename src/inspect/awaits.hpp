@@ -35,13 +35,18 @@ class await_reader {
     continuation to;
     std::size_t at = 0;  ///< counted in words from the promise; `most_words` if there is none
   };
+  struct frame_found {
+    std::uintptr_t frame = 0;  ///< 0 if none is near
+    bool is_certain = false;   ///< the awaiter has its address
+  };
   static constexpr std::size_t most_words = 512;  // a large result lies in front of the parent
 
   [[nodiscard]] link first_link(std::uintptr_t frame, std::size_t from) noexcept;
   [[nodiscard]] bool follow(std::uintptr_t frame, std::uintptr_t word, continuation& to) noexcept;
   [[nodiscard]] bool refers_to(std::uintptr_t from, std::uintptr_t size, std::uintptr_t frame,
                                bool ends_at_frame = false) noexcept;
-  [[nodiscard]] std::uintptr_t frame_around(std::uintptr_t awaiter) noexcept;
+  [[nodiscard]] frame_found frame_around(std::uintptr_t awaiter) noexcept;
+  [[nodiscard]] std::uintptr_t shared_frame_of(std::uintptr_t callback_frame) noexcept;
 
   const process_memory& memory_;
   symbols& names_;

@@ -9,6 +9,7 @@
 namespace coracle::detail {
 namespace {
 bool is_digit(char letter) noexcept { return letter >= '0' && letter <= '9'; }
+bool is_lower(char letter) noexcept { return letter >= 'a' && letter <= 'z'; }
 
 /// Parses the names in an `<encoding>` of the Itanium ABI.
 class name_reader {
@@ -42,13 +43,22 @@ class name_reader {
       return true;
     }
     while (*at_ == 'L') ++at_;  // internal linkage
+    if (at_[0] == 'c' && at_[1] == 'l') {
+      at_ += 2;
+      add("operator()", 10);
+      return skip_tags();
+    }
     if (!is_digit(*at_)) return false;
     const std::size_t size = read_number();
     if (std::strlen(at_) < size) return false;
     static constexpr char anonymous[] = "_GLOBAL__N_";
     if (size < sizeof anonymous - 1 || std::memcmp(at_, anonymous, sizeof anonymous - 1) != 0) add(at_, size);
     at_ += size;
-    while (*at_ == 'B') {  // an ABI tag
+    return skip_tags();
+  }
+  /// Skips ABI tags. Returns false if it finds something else.
+  bool skip_tags() noexcept {
+    while (*at_ == 'B') {
       ++at_;
       if (!is_digit(*at_)) return false;
       const std::size_t tag = read_number();
@@ -74,6 +84,15 @@ class name_reader {
     if (*at_ == '_') ++at_;
   }
 
+  /// Skips an operator of two letters in an expression, whose first is `letter`. Returns what it opens: X, an
+  /// expression that ends with E; N, a name that does; or nothing.
+  char skip_operator(char letter) noexcept {
+    const char second = *at_++;
+    if (letter == 's' && second == 'r') return is_digit(*at_) ? 'N' : '\0';
+    const bool ends = second == 'l' && (letter == 'c' || letter == 't' || letter == 'i');  // a call, braces
+    return ends ? 'X' : '\0';
+  }
+
   /// Skips `I...E`, if present. Each of the letters below opens a part that ends with E; an L, a literal,
   /// continues with a type and then digits, and a Z, the function of a local type, with that type.
   bool skip_arguments() noexcept {
@@ -93,7 +112,17 @@ class name_reader {
         continue;
       }
       ++at_;
-      if (letter == 'E') {
+      const bool in_expression = depth != 0 && open[depth - 1] == 'X';
+      if (in_expression && is_lower(letter) && is_lower(*at_)) {
+        if (const char opened = skip_operator(letter)) {
+          open[depth] = opened;
+          has_type[depth++] = false;
+        }
+      } else if (letter == 'D' && (*at_ == 'T' || *at_ == 't')) {  // decltype
+        ++at_;
+        open[depth] = 'X';
+        has_type[depth++] = false;
+      } else if (letter == 'E') {
         if (open[--depth] == 'U') skip_discriminator();
         if (depth != 0 && open[depth - 1] == 'L') has_type[depth - 1] = true;
       } else if (letter == 'S' && *at_) {  // a substitution: S_, S0_, St, Sa...
@@ -104,6 +133,10 @@ class name_reader {
           if (*at_) ++at_;
         }
         if (in_literal) has_type[depth - 1] = true;
+      } else if (letter == 'Q') {  // a requires clause, up to the end of the arguments
+        open[depth - 1] = 'X';
+      } else if (letter == 'T' && (*at_ == 'k' || *at_ == 'n' || *at_ == 'p' || *at_ == 'y')) {
+        ++at_;  // describes the parameter; the argument follows
       } else if (letter == 'T') {
         while (*at_ && *at_ != '_') ++at_;
         if (*at_) ++at_;

@@ -26,7 +26,10 @@ class drained_stream {
   void reported(std::uint32_t events) noexcept {
     is_drained_ = false;
     if (events & ends_streams) trust_ = trust::no;
+    if (events & EPOLLRDHUP) is_shut_down_ = true;
   }
+  /// Returns true if the system has reported that nothing more will arrive.
+  [[nodiscard]] bool is_shut_down() const noexcept { return is_shut_down_; }
   /// Returns true if a system call for `request` would find nothing. Of other requests it knows nothing.
   [[nodiscard]] bool is_drained_for(const io_request& request) const noexcept {
     return is_plain_receive(request) && is_drained_;
@@ -56,6 +59,7 @@ class drained_stream {
   }
 
   bool is_drained_ = false;
+  bool is_shut_down_ = false;
   trust trust_ = trust::unknown;
 };
 }  // namespace coracle::detail

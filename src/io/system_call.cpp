@@ -259,6 +259,12 @@ std::int64_t try_now(io_request& request) noexcept {
   });
 }
 
+std::int64_t accept_none(io_request& request) noexcept {
+  const std::int64_t state = wait_for(request.record->fd, POLLRDHUP);
+  if (state < 0 || (state & POLLRDHUP) == 0) return not_ready;
+  return unless_lost(request, [] { return std::int64_t{-EINVAL}; });
+}
+
 std::span<const iovec> parts_of(const io_request& request) noexcept {
   static_assert(sizeof(iovec) == sizeof(const_buffer) && sizeof(iovec) == sizeof(mutable_buffer));
   return {static_cast<const iovec*>(request.buffer), request.size};

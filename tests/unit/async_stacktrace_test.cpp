@@ -170,6 +170,24 @@ TEST_CASE("short names: template arguments may be lambdas and other local types"
         "ZN12_GLOBAL__N_1L3runEvEUlNS_4nextEE_", "ZZ4mainENKUlvE_clEvEUliE0_"})
     CHECK(short_form(("_ZN3net6handleI" + std::string(local) + "iEEvT_T0_").c_str()) == "net::handle");
 }
+TEST_CASE("short names: template arguments may have constraints, as clang writes them, and expressions") {
+  CHECK(short_form(
+            "_ZN3app9make_taskITkNS_9awaitableENS_4jobsIZ4mainE3$_1JEEEEENS_4taskB5clangIvEET_.resume") ==
+        "app::make_task");
+  CHECK(short_form(
+            "_ZN3app5serveITkNS_8listenerENS_6socketETkNS_7handlerIDTcldtclsr3stdE7declvalIRNSt16remove_"
+            "referenceIDTclsr3appE11get_awaiterclsr3stdE7declvalIDTcldtclsr3stdE7declvalIRT_EE6accepttlNS_"
+            "4stopEEEEEEEEE4typeEEE12await_resumeEEEEZ4mainE3$_0EENS_4taskB5clangIvEES7_T0_.resume") ==
+        "app::serve");
+  CHECK(
+      short_form(
+          "_ZN3app4sendINS_6socketEQoosr3stdE7same_asIT_S1_Esr3stdE7same_asIS2_NS_4pipeEEEENS_4taskImEERS2_."
+          "resume") == "app::send");
+}
+TEST_CASE("short names: a function object is called by operator()") {
+  CHECK(short_form("_ZN3app7handlerclB5clangEi.resume") == "app::handler::operator()");
+  CHECK(short_form("_ZN3app7handlerclINS_6socketEEEDaT_.actor") == "app::handler::operator()");
+}
 TEST_CASE("short names: what cannot be read stays as it is") {
   for (const char* symbol :
        {"main", "", "_Z", "_ZN", "_ZN3ap", "_Z99999999999x", "_ZN3appI", "_ZZ4mainEN1A1fEv", "_ZN3appIL"})

@@ -317,6 +317,31 @@ TEST_CASE("broadcast: receiving from a subscription that was moved from ends the
         "coracle: recv() of a broadcast_subscription that was moved from: use the one it was moved to\n");
 }
 
+TEST_CASE("broadcast: two consumers of one subscription, and one that moves it, end the program" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  CHECK(
+      coracle_test::abort_message([] {
+        broadcast<int> values{1};
+        auto mine = values.subscribe();
+        const auto wait = [&]() -> detached { static_cast<void>(co_await mine.recv()); };
+        wait();
+        wait();
+        values.send(1);
+      }) ==
+      "coracle: concurrent recv() of a broadcast_subscription, which has one consumer: give each its own, or "
+      "a copy\n");
+  CHECK(coracle_test::abort_message([] {
+          broadcast<int> values{1};
+          auto mine = values.subscribe();
+          const auto wait = [&]() -> detached { static_cast<void>(co_await mine.recv()); };
+          wait();
+          const auto moved = std::move(mine);
+          values.send(1);
+        }) ==
+        "coracle: a broadcast_subscription was moved while a coroutine waits for its next value: "
+        "move it before that\n");
+}
+
 TEST_CASE("broadcast: no capacity ends the program and says so") {
   CHECK(coracle_test::abort_message([] { broadcast<int> values{0}; }) ==
         "coracle: a broadcast was constructed with a capacity of 0: it must be at least 1\n");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
@@ -16,7 +17,9 @@
 #include <coracle/testing/virtual_time_loop.hpp>
 #include <coroutine>
 #include <cstddef>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../../src/inspect/symbols.hpp"
@@ -63,6 +66,42 @@ task<> await_byte(net::unix_socket& from) {
   co_await from.recv(&byte, 1);
 }
 task<> await_hour(io_service& io) { co_await io.schedule_after(std::chrono::hours{1}); }
+
+task<> await_any_of_three(async_manual_reset_event& event) {
+  co_await when_any(await_forever(event), await_below(event), await_forever(event));
+}
+std::vector<task<>> two_that_wait(async_manual_reset_event& event) {
+  std::vector<task<>> two;
+  two.push_back(await_forever(event));
+  two.push_back(await_forever(event));
+  return two;
+}
+task<> await_all_in_vector(async_manual_reset_event& event) { co_await when_all(two_that_wait(event)); }
+task<> await_any_in_vector(async_manual_reset_event& event) { co_await when_any(two_that_wait(event)); }
+/// The names that are listed below `root` while `work` waits, each with its depth.
+std::string listed_below(const std::string& root, task<> work, async_manual_reset_event& event) {
+  auto polled = testing::poll(std::move(work));
+  REQUIRE(!polled.run());
+  const std::string all = without_namespace(live_coroutines());
+  event.set();
+  CHECK(polled.run());
+  event.reset();
+  const std::string first = "\n  " + root + "  (";
+  REQUIRE(all.find(first) != std::string::npos);
+  std::istringstream lines(all.substr(all.find(first) + first.size()));
+  std::vector<std::string> shown;
+  std::string line;
+  std::getline(lines, line);
+  while (std::getline(lines, line) && line.starts_with("    ")) {
+    const std::size_t depth = line.find_first_not_of(' ');
+    shown.push_back(std::to_string(depth / 2 - 1) + " " +
+                    line.substr(depth, line.find("  (", depth) - depth));
+  }
+  std::sort(shown.begin(), shown.end());  // siblings are listed by their addresses
+  std::string text;
+  for (const std::string& each : shown) text += each + "; ";
+  return text;
+}
 
 /// A coroutine whose frame the test can read.
 struct held {
@@ -144,6 +183,17 @@ TEST_CASE("live_coroutines: a wait for I/O, and one for a timer of an io_service
   const auto line = [&](std::size_t at) { return text.substr(at, text.find('\n', at) - at); };
   CHECK(line(byte).ends_with(")  waits for I/O on descriptor " + descriptor));
   CHECK(line(hour).ends_with(")  waits for a timer"));
+}
+
+TEST_CASE("live_coroutines: the branches of a combinator are below the coroutine that awaits it" *
+          doctest::skip(!is_searched)) {
+  async_manual_reset_event door;
+  CHECK(listed_below("await_any_of_three", await_any_of_three(door), door) ==
+        "1 await_below; 1 await_forever; 1 await_forever; 2 await_forever; ");
+  CHECK(listed_below("await_all_in_vector", await_all_in_vector(door), door) ==
+        "1 await_forever; 1 await_forever; ");
+  CHECK(listed_below("await_any_in_vector", await_any_in_vector(door), door) ==
+        "1 await_forever; 1 await_forever; ");
 }
 
 TEST_CASE("live_coroutines: too many for trees are counted" * doctest::skip(!is_searched)) {

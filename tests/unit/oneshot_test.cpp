@@ -177,6 +177,15 @@ TEST_CASE("oneshot: its ends may be moved, and assigned over others, whose onesh
   CHECK(sync_wait(first_answer.recv()) == 2);
 }
 
+TEST_CASE("oneshot: the receiving end may be moved while a coroutine waits") {
+  auto [reply, answer] = oneshot<int>();
+  std::optional<int> seen;
+  receive_into(answer, seen);
+  auto moved = std::move(answer);
+  CHECK(!reply.send(5));
+  CHECK(seen == 5);
+}
+
 TEST_CASE("oneshot: the woken receiver may drop its end while send() has not returned") {
   auto [reply, answer] = oneshot<int>();
   int seen = 0;

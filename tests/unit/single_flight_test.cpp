@@ -17,6 +17,7 @@
 #include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
 #include "../support/run_on_stack.hpp"
+#include "../support/test_coroutine.hpp"
 
 namespace {
 using coracle::single_flight;
@@ -278,6 +279,26 @@ TEST_CASE("single_flight: a caller that finds no memory to be stopped by joins t
   });
   CHECK(failures >= 6);
   CHECK(failed == failures);
+}
+
+template <bool First>
+void destroy_caller() {
+  coracle::async_manual_reset_event never;
+  single_flight<int, int> flights;
+  const auto work = [&]() -> task<int> {
+    co_await never;
+    co_return 1;
+  };
+  const auto call = [&]() -> task<> { co_await flights.run(1, work); };
+  auto first = coracle_test::started(call());
+  auto second = coracle_test::started(call());
+  (First ? first : second).destroy();
+}
+TEST_CASE("single_flight: a caller that is destroyed while it waits ends the program and says so") {
+  const char* const says =
+      "coracle: a coroutine was destroyed while it waits in single_flight::run(): stop and join it first\n";
+  CHECK(coracle_test::abort_message(&destroy_caller<true>) == says);
+  CHECK(coracle_test::abort_message(&destroy_caller<false>) == says);
 }
 
 TEST_CASE("single_flight: destroyed while a call runs ends the program and says so") {

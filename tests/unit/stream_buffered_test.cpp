@@ -236,6 +236,18 @@ TEST_CASE("buffered: an error of the source comes behind the elements before it"
   CHECK_THROWS_AS(sync_wait(failing_after(3) | map(twice) | buffered(9) | collect()), std::runtime_error);
 }
 
+TEST_CASE("buffered: an error ahead of what the pipeline takes is dropped with the elements there") {
+  CHECK(sync_wait(failing_after(3) | buffered(9) | take(2) | collect()) == ints{0, 1});
+  const auto fail_at_two = [](int n) -> task<int> {
+    if (n == 2) throw std::runtime_error("an element fails");
+    co_return n;
+  };
+  CHECK(sync_wait(counting(0, 5) | map(fail_at_two) | buffered(9) | take(2) | collect()) == ints{0, 1});
+  const auto fail = [](int) { throw std::runtime_error("the end fails"); };
+  CHECK_THROWS_WITH_AS(sync_wait(failing_after(3) | buffered(9) | for_each(fail)), "the end fails",
+                       std::runtime_error);
+}
+
 TEST_CASE("buffered: an error of the end stops and joins what is on its way") {
   jobs all(3);
   all.may_end[0].set();

@@ -17,6 +17,7 @@
 #include <coracle/testing/lifetime_probe.hpp>
 #include <coracle/utility/on_scope_exit.hpp>
 #include <coroutine>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <vector>
@@ -98,6 +99,21 @@ TEST_CASE("merge: elements of one type are shown where they stand; of several, a
   const auto both = sync_wait(merge(counting(1, 2), counting(1, 2) | map(half)) | collect());
   static_assert(std::is_same_v<decltype(both), const std::vector<double>>);
   CHECK(both.size() == 2);
+}
+
+TEST_CASE("merge: elements that can only be moved are moved where only some streams pass them by reference") {
+  using box = std::unique_ptr<int>;
+  const auto boxes = []() -> coracle::async_generator<box> {
+    box mine = std::make_unique<int>(1);
+    co_yield mine;
+    CHECK(!mine);
+  };
+  coracle::channel<box> channel{1};
+  CHECK(channel.try_send(std::make_unique<int>(2)));
+  channel.close();
+  int sum = 0;
+  sync_wait(merge(channel, boxes()) | for_each([&](const box& each) { sum += *each; }));
+  CHECK(sum == 3);
 }
 
 TEST_CASE("merge: each stream is at most one element ahead of the consumer") {

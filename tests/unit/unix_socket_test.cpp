@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <coracle/compose/select.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/operation_cancelled.hpp>
@@ -19,10 +20,12 @@
 #include <coracle/net/connect.hpp>
 #include <coracle/net/serve.hpp>
 #include <coracle/net/unix_socket.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -222,6 +225,53 @@ TEST_CASE("unix_socket: connect() to a server that is full is an error, and net:
     co_await listener.accept();
   };
   io.run(coracle::when_all(coracle::net::connect(io, at), make_room()));
+}
+
+TEST_CASE("unix_socket: close_recv() of a listener ends accept() once pending connections are accepted") {
+  const scratch folder;
+  io_service io;
+  const unix_address at = folder.address("listener");
+  unix_socket listener = listening(io, at);
+  const auto is_refused = [&]() -> task<bool> {
+    try {
+      co_await listener.accept();
+    } catch (const std::system_error& error) {
+      CHECK(std::string_view(error.what()).find("after close_recv()") != std::string_view::npos);
+      co_return error.code() == std::errc::invalid_argument;
+    }
+    co_return false;
+  };
+  const auto close = [&]() -> task<> {
+    co_await io.schedule();
+    listener.close_recv();
+  };
+  SUBCASE("while it waits") {
+    const auto [first, second, closed] = io.run(coracle::when_all(is_refused(), is_refused(), close()));
+    CHECK(first);
+    CHECK(second);
+    CHECK(io.run(is_refused()));
+  }
+  SUBCASE("while it waits as a branch") {
+    coracle::async_manual_reset_event never;
+    const auto choose = [&]() -> task<bool> {
+      try {
+        co_await coracle::select(never, listener.accept());
+      } catch (const std::system_error& error) {
+        co_return error.code() == std::errc::invalid_argument;
+      }
+      co_return false;
+    };
+    CHECK(std::get<0>(io.run(coracle::when_all(choose(), close()))));
+  }
+  SUBCASE("with a connection that waits") {
+    unix_socket client = unix_socket::create(io, unix_kind::stream),
+                late = unix_socket::create(io, unix_kind::stream);
+    io.run(client.connect(at));
+    listener.close_recv();
+    io.run(listener.accept());
+    CHECK(io.run(is_refused()));
+    CHECK(thrown([&] { io.run(late.connect(at)); }) == std::errc::connection_refused);
+  }
 }
 
 TEST_CASE("unix_socket: a pair of streams passes bytes and its end, and knows who is at the other one") {

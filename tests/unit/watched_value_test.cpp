@@ -241,6 +241,23 @@ TEST_CASE("watched_value: an operation waits for what is new when it is awaited,
   CHECK(seen == 3);
 }
 
+TEST_CASE("watched_value: a change that get() shows before the waiting coroutine resumes is no end") {
+  coracle::run_loop loop;
+  watched_value<int> value{1};
+  auto mine = value.observe();
+  int seen = 0;
+  const auto wait = [&]() -> task<> {
+    const auto latest = co_await mine.changed();
+    seen = latest ? *latest : -1;
+  };
+  coracle_test::run_detached_on(loop, wait());
+  CHECK(loop.run_one());
+  value.set(2);
+  CHECK(*mine.get() == 2);
+  CHECK(loop.run_one());
+  CHECK(seen == 2);
+}
+
 TEST_CASE("watched_value: using an observer that was moved from ends the program and says so") {
   const std::string message =
       "coracle: a value_observer that was moved from was used: use the one it was moved to\n";

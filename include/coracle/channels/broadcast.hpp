@@ -106,7 +106,7 @@ class broadcast_subscription {
  public:
   class recv_operation;
   /// Awaitable of std::optional<T>: the next value; empty once the broadcast is closed and drained. One await
-  /// at a time.
+  /// at a time, during which the subscription is not moved.
   recv_operation recv() noexcept {
     CORACLE_REQUIRE(state_,
                     "recv() of a broadcast_subscription that was moved from: use the one it was moved to");
@@ -141,6 +141,11 @@ class [[nodiscard("nothing is received until this is awaited")]] broadcast_subsc
 /// Requires: there is a further value, or the broadcast has ended.
 template <class T>
 std::optional<T> broadcast_subscription<T>::take() {
+  CORACLE_CHECK(
+      state_,
+      "a broadcast_subscription was moved while a coroutine waits for its next value: move it before "
+      "that");
+  [[maybe_unused]] const bool has_ended = CORACLE_CHECKS() && state_->has_ended();
   std::shared_ptr<const T> element;
   std::uint64_t lost = 0;
   state_->read([&](std::uint64_t count) noexcept {
@@ -154,6 +159,9 @@ std::optional<T> broadcast_subscription<T>::take() {
     next_ += lost;
     detail::throw_lagged(lost);
   }
+  CORACLE_CHECK(
+      element || has_ended,
+      "concurrent recv() of a broadcast_subscription, which has one consumer: give each its own, or a copy");
   std::optional<T> copy;
   if (element) {
     copy.emplace(*element);

@@ -127,7 +127,7 @@ class [[nodiscard("a oneshot whose sender is dropped never gets a value")]] ones
   detail::oneshot_state<T>* state_;
 };
 
-/// The receiving end of a oneshot. Movable while no coroutine waits.
+/// The receiving end of a oneshot. Movable, even while a coroutine waits, which still receives the value.
 template <class T>
 class [[nodiscard("a oneshot whose receiver is dropped keeps no value")]] oneshot_receiver {
  public:

@@ -95,6 +95,10 @@ class value_observer {
       "a value_observer that was moved from was used: use the one it was moved to";
   explicit value_observer(const std::shared_ptr<detail::watched_state<T>>& from) noexcept
       : state_(from), seen_(from->count()) {}
+  [[nodiscard]] bool has_ended() const noexcept {
+    CORACLE_REQUIRE(state_, moved_from);
+    return state_->has_ended();
+  }
 
   std::shared_ptr<detail::watched_state<T>> state_;
   std::uint64_t seen_;  // number of values set before the last one seen
@@ -109,8 +113,9 @@ class [[nodiscard("this waits for a change only when it is awaited")]] value_obs
   std::shared_ptr<const T> await_resume() {
     finish();
     const std::uint64_t before = observer_->seen_;
+    const bool has_ended = observer_->has_ended();
     auto latest = observer_->get();
-    if (observer_->seen_ == before) latest.reset();
+    if (has_ended && observer_->seen_ == before) latest.reset();
     return latest;
   }
 

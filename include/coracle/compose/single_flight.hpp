@@ -192,6 +192,9 @@ class single_flight<Key, T, Hash, Equal>::caller {
  private:
   void leave() noexcept {
     if (!flight_) return;
+    CORACLE_REQUIRE(
+        flight_->ended.is_set(),
+        "a coroutine was destroyed while it waits in single_flight::run(): stop and join it first");
     {
       const detail::small_mutex_lock locked{owner_.mutex_};
       if (--flight_->callers != 0) return;

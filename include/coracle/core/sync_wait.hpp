@@ -48,7 +48,8 @@ class waiting_thread : public callback_frame {
 ///     int value = coracle::sync_wait(answer());
 ///
 /// Prefer co_await inside a coroutine: a scheduler's thread that blocks here runs nothing else, and deadlocks
-/// if the awaited work must run there. A checked build reports a long wait on stderr after a second.
+/// if the awaited work must run there. A checked build reports a long wait on stderr after a second. Prefer
+/// io_service::run() for work that awaits I/O: no other thread completes it, unless it processes events.
 /// Resumes on    the awaited coroutines belong to no scheduler until one moves them.
 /// Cancellation  the awaited coroutines get an empty environment: nothing stops them.
 /// Exceptions    those of the awaitable.

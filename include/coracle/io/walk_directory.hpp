@@ -21,7 +21,9 @@ namespace coracle::filesystem {
 ///               blocking pool.
 /// Cancellation  takes effect after the entries that have been read, at most 512.
 /// Exceptions    std::system_error with the path, after the entries before it; operation_cancelled,
-///               std::bad_alloc. A path longer than 4095 bytes below `path` is std::errc::filename_too_long.
+///               std::bad_alloc. Each ends the walk; `skip_permission_denied` takes a directory that may not
+///               be read for an empty one. A path longer than 4095 bytes below `path` is
+///               std::errc::filename_too_long.
 /// Threads       one consumer at a time.
 /// Cost          a blocking() call for 512 entries; for each of them a statx(2), unless the options leave it
 ///               out. Two descriptors, whatever the depth.

@@ -184,7 +184,8 @@ class unix_socket {
   /// Tells the peer that no more will be sent.
   void close_send();
   /// Stops receiving: recv() returns 0 once the data already received is read, even a recv() that is waiting.
-  /// Not for a listener: Linux leaves its accept() waiting, which a stop request ends.
+  /// A listener refuses further connections, for good: once those that wait have been accepted, accept(),
+  /// including one that is waiting, fails with std::errc::invalid_argument.
   void close_recv();
 
  private:

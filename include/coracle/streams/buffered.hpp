@@ -160,7 +160,8 @@ namespace coracle::streams {
 /// Cancellation  a stop request, an error, or any other end of the pipeline stops the work ahead of the
 ///               consumer, and the pipeline ends once that has been joined. Elements that it has taken from
 ///               the source by then are lost.
-/// Exceptions    an element's exception is thrown in its turn. Failures while the pipeline ends are dropped.
+/// Exceptions    an element's exception, or the source's, is thrown in its turn. If the pipeline ends before
+///               that, it is dropped with the elements taken ahead, and so are failures while it ends.
 /// Threads       elements may complete on any thread.
 /// Cost          three allocations per run, none per element besides its own frame.
 [[nodiscard("write source | buffered(n)")]] inline auto buffered(std::size_t limit) noexcept {

@@ -19,8 +19,20 @@ template <class E, class... Es>
 struct merged_element<E, Es...> {
   using type = E;
 };
+/// Returns the element as the merged stream passes it on: converted, and moved if it cannot be copied.
+template <class E, class Given>
+E merged(Given&& element) {
+  if constexpr (std::is_constructible_v<E, Given>) {
+    return E(static_cast<Given&&>(element));
+  } else {
+    return E(std::move(element));
+  }
+}
+template <class E, class Given>
+concept merges_to =
+    std::is_constructible_v<E, Given> || std::is_constructible_v<E, std::remove_reference_t<Given>>;
 template <class... Es>
-concept can_merge = requires { typename merged_element<Es...>::type; };
+concept can_merge = (merges_to<typename merged_element<Es...>::type, Es> && ...);
 
 /// The meeting point of a merge's pumps and its consumer. Each pump polls one element, announces it, and
 /// polls the next one once the consumer has seen it and asks for another.
@@ -75,7 +87,7 @@ class merge_meeting {
       auto step = co_await source.poll();
       if (step.ended()) co_return;
       if (!step) continue;
-      mine.element.emplace(E(step.take()));
+      mine.element.emplace(merged<E, typename Source::element_type>(step.take()));
       mine.is_announced = true;
       static_cast<void>(mine.announced->try_send(&mine));
       co_await mine.seen;
@@ -164,7 +176,8 @@ zipped_streams {
 
 namespace coracle::streams {
 /// The elements of all `sources`, each as soon as it is available; ends when all have ended. Elements of the
-/// same type are passed on as they are, others are converted to their common type.
+/// same type are passed on as they are, others are converted to their common type: those that are passed by
+/// reference are copied, or moved if not copyable.
 ///
 ///     co_await (coracle::streams::merge(commands, ticks()) | coracle::streams::for_each(handle));
 ///

@@ -29,6 +29,10 @@ class publication {
   [[nodiscard]] std::uint64_t count() const noexcept {
     return count_of(word_.load(memory_order_relaxed)); /*U1*/
   }
+  /// Returns true if the count no longer changes.
+  [[nodiscard]] bool has_ended() const noexcept {
+    return (word_.load(memory_order_relaxed) & ended) != 0; /*U1*/
+  }
 
   /// Calls `store(count)` under the lock, then wakes the readers. Returns false, without calling `store`, if
   /// it has ended.
