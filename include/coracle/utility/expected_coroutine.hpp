@@ -56,7 +56,7 @@ class [[nodiscard]] expected_awaiter {
 };
 
 template <class E>
-struct returns_nothing_expected : early_state<expected<void, E>> {
+struct CORACLE_CHECKED_ABI() returns_nothing_expected : early_state<expected<void, E>> {
   void return_void() noexcept { this->result().emplace(); }
 };
 
@@ -86,7 +86,7 @@ struct not_unwrapped {
 ///               freed frame, which AddressSanitizer reports; at -O1 it does not.
 /// Cost          one frame from the recycler, one move of the result.
 template <class T, class E>
-struct expected_promise : early_result_promise<expected<T, E>, expected_returns<T, E>> {
+struct CORACLE_CHECKED_ABI() expected_promise : early_result_promise<expected<T, E>, expected_returns<T, E>> {
   template <class Source>
     requires(expected_or_unexpected<Source> && std::is_convertible_v<error_of<Source>, E>)
   expected_awaiter<Source> await_transform(Source&& source) const noexcept {

@@ -51,7 +51,7 @@ struct not_an_optional {
 ///               freed frame, which AddressSanitizer reports; at -O1 it does not.
 /// Cost          one frame from the recycler, one move of the result.
 template <class T>
-struct optional_promise : early_result_promise<std::optional<T>> {
+struct CORACLE_CHECKED_ABI() optional_promise : early_result_promise<std::optional<T>> {
   template <class Optional>
     requires is_optional<std::remove_cvref_t<Optional>>
   optional_awaiter<Optional> await_transform(Optional&& source) const noexcept {
