@@ -80,7 +80,8 @@ struct not_unwrapped {
 ///
 /// Awaiting an expected that holds an error, or `co_await coracle::unexpected(error)`, destroys the locals
 /// and returns the error, converted to `E`. `co_return` takes anything from which expected<T, E> can be
-/// constructed; a coroutine that returns expected<void, E> uses `co_return;` or flows off its end.
+/// constructed; a coroutine that returns expected<void, E> uses `co_return;` or flows off its end. Where
+/// `expected` is std::expected, no other library of the program may make that a coroutine type.
 /// Order         the body runs inside the call.
 /// Exceptions    an exception that leaves the body is thrown from the call. clang 22 at -O0 then reads the
 ///               freed frame, which AddressSanitizer reports; at -O1 it does not.
