@@ -16,6 +16,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "../support/abort_message.hpp"
 #include "../support/descriptor_limit.hpp"
 #include "../support/detached.hpp"
 #include "../support/socket_pair.hpp"
@@ -292,6 +293,22 @@ int next_descriptor() {
   const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ::close(fd);
   return fd;
+}
+
+TEST_CASE("io_service: run() of a task that is empty, or whose result was given, ends the program") {
+  CHECK(coracle_test::abort_message([] {
+          io_service io;
+          io.run(coracle::task<int>());
+        }) ==
+        "coracle: an empty task was awaited: it was awaited before, moved from, or never held a coroutine\n");
+  CHECK(coracle_test::abort_message([] {
+          io_service io;
+          coracle::task<> once = [](io_service& on) -> coracle::task<> { co_await on.schedule(); }(io);
+          io.run(once.when_ready());
+          io.run(std::move(once));
+          io.run(once.when_ready());
+          io.run(std::move(once));
+        }) == "coracle: a task was awaited twice: its result has been moved out; a shared_task keeps it\n");
 }
 
 TEST_CASE("io_service: it needs no descriptors for what need not wait") {

@@ -222,6 +222,25 @@ std::coroutine_handle<> suspend_and_give(Awaiter& a, std::coroutine_handle<Promi
   }
 }
 
+/// await_ready() of an awaiter that plain code awaits. A task that is empty, or whose result has been taken,
+/// ends the program in every build.
+template <class Awaiter>
+bool is_ready_for_plain_code(Awaiter& a) {
+  if constexpr (requires { a.require_body(); }) {
+    a.require_body();
+    const bool is_ready = a.await_ready();
+    if (is_ready) a.require_result();
+    return is_ready;
+  } else {
+    return static_cast<bool>(a.await_ready());
+  }
+}
+/// await_resume() of such an awaiter.
+template <class Awaiter>
+decltype(auto) result_for_plain_code(Awaiter& a) {
+  if constexpr (requires { a.mark_taken(); }) a.mark_taken();
+  return a.await_resume();
+}
 /// Starts `a` for the coroutine `h` from plain code. Returns false if it completed; `h` will then not be
 /// resumed.
 template <class Awaiter, class Promise>

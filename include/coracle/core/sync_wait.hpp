@@ -57,9 +57,7 @@ class waiting_thread : public callback_frame {
 template <awaitable Awaitable>
 detail::kept_result_t<Awaitable> sync_wait(Awaitable&& value) {
   auto&& a = get_awaiter(static_cast<Awaitable&&>(value));
-  constexpr bool is_task = requires { a.require_body(); };
-  if constexpr (is_task) a.require_body();
-  if (!a.await_ready()) {
+  if (!detail::is_ready_for_plain_code(a)) {
     detail::waiting_thread thread;
     bool suspended;
     {
@@ -68,11 +66,8 @@ detail::kept_result_t<Awaitable> sync_wait(Awaitable&& value) {
       suspended = detail::suspend_into(a, thread.handle());
     }
     if (suspended) thread.wait();
-  } else if constexpr (is_task) {
-    a.require_result();
   }
-  if constexpr (is_task) a.mark_taken();
-  return a.await_resume();
+  return detail::result_for_plain_code(a);
 }
 template <class T>
 auto sync_wait(T&&) {

@@ -166,12 +166,12 @@ detail::kept_result_t<Awaitable> io_service::run(Awaitable&& value) {
     const detail::executor_scope outside{nullptr};
     const detail::starts_before_blocking nothing_put_off;
     const detail::executor_scope here{this};
-    suspended = !a.await_ready() && detail::suspend_into(a, end.handle());
+    suspended = !detail::is_ready_for_plain_code(a) && detail::suspend_into(a, end.handle());
   }
   if (suspended) process_until_over(end);
   // The result is taken where a coroutine would take it: that may read the clock, as an interval does.
   const detail::executor_scope here{this};
-  return a.await_resume();
+  return detail::result_for_plain_code(a);
 }
 
 namespace detail {

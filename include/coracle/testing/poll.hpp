@@ -22,7 +22,7 @@ class [[nodiscard("destroying this destroys the polled awaitable")]] polled : de
     environment_.stop = stop_.get_token();
     const detail::executor_scope here{&place_};
     const detail::starts_before_blocking nothing_put_off;
-    if (awaiter_.await_ready() || !detail::suspend_into(awaiter_, handle())) ready_ = true;
+    if (detail::is_ready_for_plain_code(awaiter_) || !detail::suspend_into(awaiter_, handle())) ready_ = true;
   }
 
   /// Returns true if it has completed: get() then returns its result or throws.
@@ -44,7 +44,7 @@ class [[nodiscard("destroying this destroys the polled awaitable")]] polled : de
     CORACLE_REQUIRE(ready_, "get() of a polled awaitable that is not ready: run() it first");
     // As a coroutine there would take it: that may read the clock, as an interval does.
     const detail::executor_scope here{&place_};
-    return awaiter_.await_resume();
+    return detail::result_for_plain_code(awaiter_);
   }
   /// Where it runs.
   [[nodiscard]] manual_scheduler& place() noexcept { return place_; }

@@ -113,7 +113,7 @@ detail::kept_result_t<Awaitable> virtual_time_loop::run(Awaitable&& value) {
   {
     const detail::executor_scope here{this};
     const detail::starts_before_blocking nothing_put_off;
-    if (a.await_ready() || !detail::suspend_into(a, end.handle())) end.reached = true;
+    if (detail::is_ready_for_plain_code(a) || !detail::suspend_into(a, end.handle())) end.reached = true;
   }
   while (!end.reached) {
     if (run_pending() == 0 && !fire_next(time_point::max())) {
@@ -125,6 +125,6 @@ detail::kept_result_t<Awaitable> virtual_time_loop::run(Awaitable&& value) {
   }
   // The result is taken where a coroutine would take it: that may read the clock, as an interval does.
   const detail::executor_scope here{this};
-  return a.await_resume();
+  return detail::result_for_plain_code(a);
 }
 }  // namespace coracle::testing

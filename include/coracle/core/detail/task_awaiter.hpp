@@ -63,7 +63,7 @@ class task_awaiter : public task_awaiter_base<T> {
     return this->body_.promise().take();
   }
 
-  // For sync_wait(), which checks in every build.
+  // For is_ready_for_plain_code() and result_for_plain_code(), which check in every build.
   void require_body() const noexcept { CORACLE_REQUIRE(this->body_, awaited_empty); }
   void require_result() const noexcept { CORACLE_REQUIRE(this->body_.promise().parent(), awaited_twice); }
   void mark_taken() const noexcept { this->body_.promise().forget_parent(); }

@@ -197,11 +197,11 @@ detail::kept_result_t<Awaitable> simulation::run(Awaitable&& value) {
   {
     const detail::executor_scope here{this};
     const detail::starts_before_blocking nothing_put_off;
-    if (a.await_ready() || !detail::suspend_into(a, end.handle())) end.reached = true;
+    if (detail::is_ready_for_plain_code(a) || !detail::suspend_into(a, end.handle())) end.reached = true;
   }
   run_until(end);
   // The result is taken where a coroutine would take it: that may read the clock, as an interval does.
   const detail::executor_scope here{this};
-  return a.await_resume();
+  return detail::result_for_plain_code(a);
 }
 }  // namespace coracle::testing
