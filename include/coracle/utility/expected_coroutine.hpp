@@ -106,13 +106,10 @@ struct std::coroutine_traits<coracle::expected<T, E>, Args...> {
 };
 /// With `std::allocator_arg_t, allocator` as its first parameters (after the object, for a member function or
 /// a lambda) it takes its frame from a copy of that allocator.
-template <class T, class E, class Allocator, class... Args>
-struct std::coroutine_traits<coracle::expected<T, E>, std::allocator_arg_t, Allocator, Args...> {
-  using promise_type = coracle::detail::allocated_promise<coracle::detail::expected_promise<T, E>,
-                                                          std::remove_cvref_t<Allocator>>;
-};
-template <class T, class E, class This, class Allocator, class... Args>
-struct std::coroutine_traits<coracle::expected<T, E>, This, std::allocator_arg_t, Allocator, Args...> {
-  using promise_type = coracle::detail::allocated_promise<coracle::detail::expected_promise<T, E>,
-                                                          std::remove_cvref_t<Allocator>>;
+template <class T, class E, class... Params>
+  requires requires { typename coracle::detail::given_allocator<Params...>::type; }
+struct std::coroutine_traits<coracle::expected<T, E>, Params...> {
+  using promise_type =
+      coracle::detail::allocated_promise<coracle::detail::expected_promise<T, E>,
+                                         typename coracle::detail::given_allocator<Params...>::type>;
 };

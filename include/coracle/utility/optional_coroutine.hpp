@@ -70,13 +70,10 @@ struct std::coroutine_traits<std::optional<T>, Args...> {
 };
 /// With `std::allocator_arg_t, allocator` as its first parameters (after the object, for a member function or
 /// a lambda) it takes its frame from a copy of that allocator.
-template <class T, class Allocator, class... Args>
-struct std::coroutine_traits<std::optional<T>, std::allocator_arg_t, Allocator, Args...> {
-  using promise_type = coracle::detail::allocated_promise<coracle::detail::optional_promise<T>,
-                                                          std::remove_cvref_t<Allocator>>;
-};
-template <class T, class This, class Allocator, class... Args>
-struct std::coroutine_traits<std::optional<T>, This, std::allocator_arg_t, Allocator, Args...> {
-  using promise_type = coracle::detail::allocated_promise<coracle::detail::optional_promise<T>,
-                                                          std::remove_cvref_t<Allocator>>;
+template <class T, class... Params>
+  requires requires { typename coracle::detail::given_allocator<Params...>::type; }
+struct std::coroutine_traits<std::optional<T>, Params...> {
+  using promise_type =
+      coracle::detail::allocated_promise<coracle::detail::optional_promise<T>,
+                                         typename coracle::detail::given_allocator<Params...>::type>;
 };
