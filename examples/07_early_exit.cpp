@@ -1,7 +1,8 @@
 // examples/07_early_exit.cpp -- optional and expected as coroutines: co_await returns the value or leaves.
 // SPDX-License-Identifier: MIT
 #include <charconv>
-#include <coracle/coracle.hpp>
+#include <coracle/utility/expected_coroutine.hpp>
+#include <coracle/utility/optional_coroutine.hpp>
 #include <cstdio>
 #include <map>
 #include <optional>

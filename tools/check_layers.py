@@ -7,8 +7,10 @@ A file may include only headers of its own layer or of layers after it in that l
 include/coracle/ or src/; `testing` may include all of them, and only the SEAMS include it.
 
 Nor may a header call a layer above its own through a declaration: a function is defined in a layer that declares it. A hook,
-which is declared [[gnu::weak]], may be defined above, and `testing` defines what the model checker replaces. --self-test breaks
-the rules in each direction and checks that this is found.
+which is declared [[gnu::weak]], may be defined above, and `testing` defines what the model checker replaces.
+
+Nor may two headers share the name of a function in coracle::detail where that of one is a template for any type: which of them
+is called would depend on what is included. --self-test breaks the rules in each direction and checks that this is found.
 """
 import re
 import sys
@@ -21,6 +23,9 @@ TYPE = re.compile(r"^\s*(?:class|struct)\s+(?:\[\[\w+\]\]\s*)?(\w+)(?: final)?\s
 FUNCTION = re.compile(r"^(?!using|friend)(?:\[\[[\w:]+\]\] |CORACLE_\w+\(\) )*[a-zA-Z][\w:<>&*, ]*? [&*]*((?:\w+::)*\w+)"
                       r"\((?:[^(){};]|\([^()]*\))*\)[\w\s]*([;{])", re.MULTILINE)
 ANONYMOUS = re.compile(r"^namespace \{\n.*?^\}  // namespace$", re.MULTILINE | re.DOTALL)
+DETAIL = re.compile(r"^namespace (?:coracle::)?detail \{$.*?^\}  // namespace (?:coracle::)?detail$", re.MULTILINE | re.DOTALL)
+OVERLOAD = re.compile(r"^(template <class [\w, .]+>\n)?(?:CORACLE_\w+\(\)\s)*[a-zA-Z][\w:<>&*,. ()]*? [&*]*(?!CORACLE_)(\w+)"
+                      r"\((?:[^(){};]|\([^()]*\))*\)[\w\s]*\{", re.MULTILINE)
 TESTING = "testing"
 UMBRELLAS = {"include/coracle/coracle.hpp", "include/coracle/io.hpp", "include/coracle/testing.hpp"}
 # In a program that is compiled for the model checker its types stand in for the processor's.
@@ -72,12 +77,27 @@ def misplaced_functions(files):
             yield f"{place}: `{layer}` defines `{name}`, which `{'`, `'.join(sorted(owners))}` declares"
 
 
+def ambiguous_names(files):
+    """Yields the names of functions in coracle::detail that headers of `files` share, where one takes any type."""
+    headers, takes_any = {}, set()
+    for path, text in files.items():
+        for match in (each for part in DETAIL.findall(text) for each in OVERLOAD.finditer(part)):
+            if path.suffix == ".hpp":
+                headers.setdefault(match[2], set()).add(str(path))
+                if match[1]:
+                    takes_any.add(match[2])
+    for name in sorted(takes_any):
+        if len(headers[name]) > 1:
+            yield f"{' and '.join(sorted(headers[name]))}: each has a detail::{name}(), and one of them takes any type"
+
+
 def check(order):
     paths = [path.relative_to(ROOT) for folder in ("include/coracle", "src") for path in sorted((ROOT / folder).rglob("*.[hc]pp"))]
     checked = [path for path in paths if str(path) not in UMBRELLAS]
     texts = {path: (ROOT / path).read_text() for path in checked}
     wrong = [each for path, text in texts.items() for each in wrong_includes(path, text, order)]
     wrong += misplaced_functions(texts)
+    wrong += ambiguous_names(texts)
     unknown = {layer_of(path) for path in checked} - {*order, TESTING}
     wrong += [f"ARCHITECTURE.md: the order of layers lacks `{each}`" for each in sorted(unknown)]
     unused = set(order) - {layer_of(path) for path in checked}
@@ -111,7 +131,15 @@ def self_test():
         found = list(misplaced_functions({**declares, Path(name): text}))
         if len(found) != expected:
             sys.exit(f"check_layers: self-test: {name}: {text!r}: found {found}, expected {expected}")
-    print(f"check_layers: {len(cases) + len(functions)} cases of the self-test")
+    any_type = "namespace coracle {\nnamespace detail {\ntemplate <class F>\nCORACLE_COLD()\nint call(F&& f) {\n}\n}  // namespace detail\n}\n"
+    names = [("void call(int n) noexcept {\n}\n", 1), ("template <class T>\ndecltype(auto) call(T t) {\n}\n", 1),
+             ("void other(int n) {\n  call(n);\n}\nvoid call(int n);\n", 0)]
+    for text, expected in names:
+        second = "namespace coracle::detail {\n" + text + "}  // namespace coracle::detail\n"
+        found = list(ambiguous_names({Path("include/coracle/a.hpp"): any_type, Path("include/coracle/b.hpp"): second}))
+        if len(found) != expected:
+            sys.exit(f"check_layers: self-test: {text!r}: found {found}, expected {expected}")
+    print(f"check_layers: {len(cases) + len(functions) + len(names)} cases of the self-test")
 
 
 def main():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes all of coracle but I/O and testing as one header, to try it out with nothing to install.
+"""Writes what <coracle/coracle.hpp> includes as one header, to try coracle out with nothing to install.
 
 usage: single_header.py FILE
 

@@ -1,4 +1,4 @@
-// coracle/coracle.hpp -- everything but I/O, which is in coracle/io/ and coracle/net/.
+// coracle/coracle.hpp -- everything but I/O and the few headers that are included by name.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/channels/broadcast.hpp>
@@ -89,6 +89,4 @@
 #include <coracle/time/sleep.hpp>
 #include <coracle/time/timeout.hpp>
 #include <coracle/utility/expected.hpp>
-#include <coracle/utility/expected_coroutine.hpp>
 #include <coracle/utility/on_scope_exit.hpp>
-#include <coracle/utility/optional_coroutine.hpp>

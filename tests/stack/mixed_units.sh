@@ -3,7 +3,7 @@
 # await one another a hundred thousand times on a stack of 256 KiB, whichever version the linker keeps. Those of two compilers
 # exchange tasks, or do not link, and the linker's message names the compiler of the caller; they can always exchange what
 # the library's own functions return. Those of two language levels, of which one has std::expected, do not link where one
-# gives the other an expected.
+# gives the other an expected. Checked and unchecked units exchange coroutines of all kinds.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -102,6 +102,21 @@ check "expected, -std=c++20" "$work"/{takes,gives}-expected-20.o
 check "expected, -std=c++23" "$work"/{takes,gives}-expected-23.o
 check_levels_refused 23 20 "give[abi:without_std_expected]()"
 check_levels_refused 20 23 "give()"
+
+# At -O0 each unit has every function of the promises and awaiters, of which the linker keeps the first.
+for compiler in g++-12 clang++-22; do
+  for unit in first second; do
+    $compiler -O0 -std=c++20 -Iinclude -c "tests/stack/mixed/${unit}_kinds.cpp" -o "$work/$unit-checked-$compiler.o" &
+    $compiler -O0 -DNDEBUG -std=c++20 -Iinclude -c "tests/stack/mixed/${unit}_kinds.cpp" -o "$work/$unit-unchecked-$compiler.o" &
+    wait
+  done
+  for kinds in "checked unchecked" "unchecked checked"; do
+    read -r first second <<<"$kinds"
+    count=$((count + 2))
+    check "first_kinds.cpp $first, second_kinds.cpp $second, $compiler" "$work"/{first-"$first",second-"$second"}-"$compiler.o"
+    check "second_kinds.cpp $second, first_kinds.cpp $first, $compiler" "$work"/{second-"$second",first-"$first"}-"$compiler.o"
+  done
+done
 
 passed=$(find "$work" -name '*.passed' | wc -l)
 echo "$passed passed, $((count - passed)) failed"

@@ -283,8 +283,10 @@ TEST_CASE("expected: transform changes the value, transform_error the error") {
   CHECK(*number(3).transform_error(&std::string::size) == 3);
   const expected<point, int> held(std::in_place);
   CHECK(*held.transform(&point::twice) == 2);
+  CHECK(*expected<const point*, int>(&*held).transform(&point::twice) == 2);
   CHECK(held.and_then(&point::checked).error() == 8);
   CHECK(*expected<void, int>().transform([] { return 1; }) == 1);
+  static_assert(*expected<int, char>(3).transform([](int n) { return n + 1; }) == 4);
   CHECK(expected<void, int>(unexpect, 2).transform_error([](int e) { return e + 1; }).error() == 3);
 }
 #endif

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <coracle/compose/as_expected.hpp>  // before fmap.hpp: an expected must not change what fmap() calls
 #include <coracle/compose/fmap.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -87,6 +88,8 @@ TEST_CASE("fmap: whatever std::invoke can call, a member pointer too") {
       std::is_same_v<coracle::await_result_t<decltype(fmap(give<point&>(named), &point::x))>, int&>);
   CHECK(sync_wait(fmap(give(point{9}), &point::x)) == 9);
   CHECK(&sync_wait(fmap(give<point&>(named), &point::x)) == &named.x);
+  CHECK(&sync_wait(fmap(give(&named), &point::x)) == &named.x);
+  CHECK(&sync_wait(fmap(give(std::ref(named)), &point::x)) == &named.x);
 }
 
 TEST_CASE("fmap: nests") {

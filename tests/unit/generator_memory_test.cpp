@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <coracle/core/shared_task.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/generators/pmr_generator.hpp>
 #include <coracle/generators/recursive_generator.hpp>
 #include <coracle/testing/failing_allocator.hpp>
+#include <coracle/utility/expected_coroutine.hpp>
+#include <coracle/utility/optional_coroutine.hpp>
 #include <cstddef>
 #include <memory>
 #include <memory_resource>
@@ -191,10 +194,30 @@ TEST_CASE("generator: elements_of needs a frame for a range, and none for a gene
 }
 
 coracle::task<int> answer(std::allocator_arg_t, std::pmr::memory_resource*) { co_return 42; }
+CORACLE_NOINLINE()
+coracle::task<int> same_answer(const std::allocator_arg_t&, std::pmr::memory_resource*) { co_return 42; }
+
+template <class Result, class... Params>
+using promise_for = typename std::coroutine_traits<Result, Params...>::promise_type;
+template <class Result>
+inline constexpr bool takes_reference_to_tag =
+    std::is_same_v<promise_for<Result, const std::allocator_arg_t&, std::allocator<int>, char>,
+                   promise_for<Result, std::allocator_arg_t, std::allocator<int>, char>> &&
+    std::is_same_v<promise_for<Result, object<Result>, std::allocator_arg_t&&, std::allocator<int>>,
+                   promise_for<Result, std::allocator_arg_t, std::allocator<int>>> &&
+    !std::is_same_v<promise_for<Result, std::allocator_arg_t, std::allocator<int>>, promise_for<Result>>;
+static_assert(takes_reference_to_tag<coracle::generator<int>>);
+static_assert(takes_reference_to_tag<coracle::task<int>>);
+static_assert(takes_reference_to_tag<coracle::shared_task<int>>);
+static_assert(takes_reference_to_tag<coracle::expected<int, int>>);
+static_assert(takes_reference_to_tag<std::optional<int>>);
 
 TEST_CASE("task: its frame comes from a memory resource behind allocator_arg") {
   counting_resource memory;
   CHECK(coracle::sync_wait(answer(std::allocator_arg, &memory)) == 42);
+  const int before = memory.allocated;
+  CHECK(coracle::sync_wait(same_answer(std::allocator_arg, &memory)) == 42);
+  CHECK(memory.allocated == before + 1);
   CHECK(memory.alive == 0);
 }
 }  // namespace

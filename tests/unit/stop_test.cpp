@@ -98,6 +98,20 @@ TEST_CASE("stop_token: one from a std::stop_token that cannot be requested is em
   CHECK_FALSE(stop_token(std::stop_token()).stop_possible());
 }
 
+TEST_CASE("stop_token: one from a std::stop_token can be stopped as long as that can") {
+  auto source = std::make_unique<std::stop_source>(), requested = std::make_unique<std::stop_source>();
+  const stop_token token = source->get_token(), copy = token, stopped = requested->get_token();
+  requested->request_stop();
+  CHECK(token.stop_possible());
+  source.reset();
+  requested.reset();
+  CHECK_FALSE(token.stop_possible());
+  CHECK_FALSE(copy.stop_possible());
+  CHECK_FALSE(token.stop_requested());
+  CHECK(stopped.stop_possible());
+  CHECK(stopped.stop_requested());
+}
+
 TEST_CASE("stop_token: its callback may drop the last token that follows a std::stop_token") {
   std::stop_source source;
   auto token = std::make_unique<stop_token>(source.get_token());

@@ -56,6 +56,18 @@ TEST_CASE("sync_wait: await_suspend may return void, false, true or a handle") {
   CHECK(sync_wait(scripted(false, transfers)) == 2);
 }
 
+/// Its other members have the names of those that a task has for plain code.
+struct of_the_same_names {
+  void require_body() const { FAIL("called"); }
+  void require_result() const { FAIL("called"); }
+  void mark_taken() const { FAIL("called"); }
+  bool await_ready() const noexcept { return true; }
+  void await_suspend(std::coroutine_handle<>) const noexcept {}
+  int await_resume() const noexcept { return 7; }
+};
+
+TEST_CASE("sync_wait: calls no other members of an awaiter") { CHECK(sync_wait(of_the_same_names()) == 7); }
+
 TEST_CASE("sync_wait: takes an awaitable that is an lvalue by reference") {
   async_manual_reset_event event(true);
   sync_wait(event);

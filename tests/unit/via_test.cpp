@@ -353,4 +353,23 @@ TEST_CASE("resume_on: each element of an async_generator, and its exception, are
   };
   CHECK(sync_wait(check()) == "012no more");
 }
+
+TEST_CASE("schedule_on, resume_on: an async_generator keeps a scheduler that is a temporary") {
+  coracle::static_thread_pool pool{1}, other{1};
+  constexpr auto low = coracle::static_thread_pool::priority::low;
+  const auto check = [&]() -> task<int> {
+    co_await pool.schedule();
+    const std::thread::id here = std::this_thread::get_id();
+    auto seen = coracle::resume_on(coracle::schedule_on(places(3), other.with_priority(low)),
+                                   coracle::current_scheduler());
+    int count = 0;
+    while (const auto* place = co_await seen.next()) {
+      count += *place != here && std::this_thread::get_id() == here;
+    }
+    auto piped = places(3) | coracle::schedule_on(other.with_priority(low));
+    while (const auto* place = co_await piped.next()) count += *place == std::this_thread::get_id();
+    co_return count;
+  };
+  CHECK(sync_wait(check()) == 6);
+}
 }  // namespace

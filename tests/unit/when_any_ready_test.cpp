@@ -47,6 +47,24 @@ TEST_CASE("when_any: of permits and locks that are free the first is taken, and 
   free.unlock();
 }
 
+/// Has a member with the name of that by which an operation is carried out without an await.
+struct of_the_same_name {
+  bool try_at_once() noexcept {
+    FAIL("called");
+    return true;
+  }
+  bool await_ready() const noexcept { return true; }
+  void await_suspend(std::coroutine_handle<>) const noexcept {}
+  int await_resume() const noexcept { return 7; }
+};
+
+TEST_CASE("when_any: calls no other members of an awaiter") {
+  coracle::async_semaphore permits{1};
+  const auto first = sync_wait(when_any(of_the_same_name(), permits.acquire()));
+  REQUIRE(first.index() == 0);
+  CHECK(std::get<0>(first) == 7);
+}
+
 TEST_CASE("when_any: a permit or a lock goes to who waits for it, not to a race that comes then") {
   coracle::async_semaphore permits{0};
   coracle::async_mutex mutex;

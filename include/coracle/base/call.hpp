@@ -7,7 +7,8 @@
 namespace coracle::detail {
 template <class Member, class Class, class Object, class... Args>
 CORACLE_CORO_WRAPPER()
-CORACLE_ALWAYS_INLINE() decltype(auto) call_member(Member Class::* member, Object&& object, Args&&... args) {
+CORACLE_ALWAYS_INLINE() constexpr decltype(auto)
+    call_member(Member Class::* member, Object&& object, Args&&... args) {
   if constexpr (std::is_base_of_v<Class, std::remove_cvref_t<Object>>) {
     if constexpr (std::is_function_v<Member>) {
       return (static_cast<Object&&>(object).*member)(static_cast<Args&&>(args)...);
@@ -25,7 +26,7 @@ CORACLE_ALWAYS_INLINE() decltype(auto) call_member(Member Class::* member, Objec
 /// As std::invoke, which under CORACLE_ENABLE_LIFETIME_CHECKS may not return a task (ADR 5).
 template <class F, class... Args>
 CORACLE_CORO_WRAPPER()
-CORACLE_ALWAYS_INLINE() std::invoke_result_t<F, Args...> call(F&& f, Args&&... args) {
+CORACLE_ALWAYS_INLINE() constexpr std::invoke_result_t<F, Args...> call(F&& f, Args&&... args) {
   if constexpr (!std::is_member_pointer_v<std::remove_cvref_t<F>>) {
     return static_cast<F&&>(f)(static_cast<Args&&>(args)...);
   } else {

@@ -33,7 +33,7 @@ CORACLE_FAILS() inline void fail(const char* message) noexcept {
 
 /// The place where a coroutine's body ends: the default argument of its promise's `final_suspend`. Empty
 /// without CORACLE_CHECKS().
-class body_end {
+class CORACLE_CHECKED_ABI() body_end {
  public:
 #if CORACLE_CHECKS()
   static constexpr body_end here(const char* function = __builtin_FUNCTION(),

@@ -102,6 +102,14 @@
 #define CORACLE_CHECKS() 1
 #endif
 
+// Tags types whose layout or marks depend on CORACLE_CHECKS(), so that the linker never gives a unit the
+// functions for those of the other kind.
+#if CORACLE_CHECKS()
+#define CORACLE_CHECKED_ABI() [[gnu::abi_tag("checked")]]
+#else
+#define CORACLE_CHECKED_ABI()
+#endif
+
 // 0 if coroutine frames must not come from the heap: CORACLE_ENABLE_HEAP_FRAMES=0, docs/without-a-heap.md.
 #if defined(CORACLE_ENABLE_HEAP_FRAMES)
 #define CORACLE_HEAP_FRAMES() CORACLE_ENABLE_HEAP_FRAMES

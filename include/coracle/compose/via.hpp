@@ -164,42 +164,59 @@ auto via(Scheduler&& place) {
   return detail::hop_transform<detail::hop::via, Scheduler>{static_cast<Scheduler&&>(place)};
 }
 
-/// Computes every element on `place`, wherever the previous one was consumed.
+namespace detail {
+template <class Scheduler, class T>
+async_generator<T> elements_from(async_generator<T> source, Scheduler place) {
+  co_await place.schedule();
+  auto* element = co_await source.next();
+  while (element) {
+    co_yield static_cast<shown_by_async<T>>(*element);
+    co_await place.schedule();
+    element = co_await source.next();
+  }
+}
+template <class Scheduler, class T>
+async_generator<T> elements_to(async_generator<T> source, Scheduler place) {
+  for (;;) {
+    outcome<std::add_pointer_t<T>> next;
+    CORACLE_TRY() { next.emplace(co_await source.next()); }
+    CORACLE_CATCH_ALL() { next.emplace_current_exception(); }
+    co_await out_of_reach();
+    co_await place.schedule();
+    auto* const element = std::move(next).get();
+    if (!element) co_return;
+    co_yield static_cast<shown_by_async<T>>(*element);
+  }
+}
+}  // namespace detail
+
+/// Computes every element on `place`, wherever the previous one was consumed. A scheduler that is passed as
+/// an lvalue must outlive the generator.
 ///
 ///     auto lines = coracle::schedule_on(read_lines(path), pool);
 ///
 /// Resumes on  the consumer where the element was computed: `place`, unless `source` moves.
 /// Exceptions  those of `source`.
 /// Cost        a frame, and a hop for each element.
-template <class T, scheduler Scheduler>
-async_generator<T> schedule_on(async_generator<T> source, Scheduler& place) {
-  co_await place.schedule();
-  auto* element = co_await source.next();
-  while (element) {
-    co_yield static_cast<detail::shown_by_async<T>>(*element);
-    co_await place.schedule();
-    element = co_await source.next();
-  }
+template <class T, class Scheduler>
+  requires scheduler<std::remove_reference_t<Scheduler>>
+CORACLE_CORO_WRAPPER()
+async_generator<T> schedule_on(async_generator<T> source, Scheduler&& place) {
+  return detail::elements_from<Scheduler>(std::move(source), static_cast<Scheduler&&>(place));
 }
-/// Delivers every element, the end and an exception on `place`, wherever they came from.
+/// Delivers every element, the end and an exception on `place`, wherever they came from. A scheduler
+/// that is passed as an lvalue must outlive the generator.
 ///
 ///     auto lines = coracle::resume_on(receive_lines(socket), pool);
 ///
 /// Resumes on  the consumer on `place`; `source` where it was awaited.
 /// Exceptions  those of `source`, thrown on `place`.
 /// Cost        a frame, and a hop for each element.
-template <class T, scheduler Scheduler>
-async_generator<T> resume_on(async_generator<T> source, Scheduler& place) {
-  for (;;) {
-    outcome<std::add_pointer_t<T>> next;
-    CORACLE_TRY() { next.emplace(co_await source.next()); }
-    CORACLE_CATCH_ALL() { next.emplace_current_exception(); }
-    co_await detail::out_of_reach();
-    co_await place.schedule();
-    auto* const element = std::move(next).get();
-    if (!element) co_return;
-    co_yield static_cast<detail::shown_by_async<T>>(*element);
-  }
+template <class T, class Scheduler>
+  requires scheduler<std::remove_reference_t<Scheduler>>
+CORACLE_CORO_WRAPPER()
+async_generator<T> resume_on(async_generator<T> source, Scheduler&& place) {
+  return detail::elements_to<Scheduler>(std::move(source), static_cast<Scheduler&&>(place));
 }
 
 template <class... Ts>

@@ -226,10 +226,10 @@ std::coroutine_handle<> suspend_and_give(Awaiter& a, std::coroutine_handle<Promi
 /// ends the program in every build.
 template <class Awaiter>
 bool is_ready_for_plain_code(Awaiter& a) {
-  if constexpr (requires { a.require_body(); }) {
-    a.require_body();
+  if constexpr (requires { a.require_body(internal_call()); }) {
+    a.require_body(internal_call());
     const bool is_ready = a.await_ready();
-    if (is_ready) a.require_result();
+    if (is_ready) a.require_result(internal_call());
     return is_ready;
   } else {
     return static_cast<bool>(a.await_ready());
@@ -238,7 +238,7 @@ bool is_ready_for_plain_code(Awaiter& a) {
 /// await_resume() of such an awaiter.
 template <class Awaiter>
 decltype(auto) result_for_plain_code(Awaiter& a) {
-  if constexpr (requires { a.mark_taken(); }) a.mark_taken();
+  if constexpr (requires { a.mark_taken(internal_call()); }) a.mark_taken(internal_call());
   return a.await_resume();
 }
 /// Starts `a` for the coroutine `h` from plain code. Returns false if it completed; `h` will then not be

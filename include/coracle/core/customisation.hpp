@@ -8,7 +8,10 @@ namespace coracle {
 class environment;
 namespace detail {
 class choice;
-}
+/// The parameter of members of awaiters that only this library calls: a user's member of the same name does
+/// not take it, and is never called.
+struct internal_call {};
+}  // namespace detail
 
 // Each customisation point is a member function, recognised by its return type: a free function of the same
 // name is never called, and neither is a member that means something else.

@@ -102,7 +102,7 @@ struct continues_parent : detail::continues_parent_by<> {};
 
 /// Stays suspended at its end until its owner destroys it.
 struct stays_at_end {
-  class final_awaiter {
+  class CORACLE_CHECKED_ABI() final_awaiter {
    public:
     constexpr final_awaiter(detail::body_end end = detail::body_end::here()) noexcept : end_(end) {}
     bool await_ready() const noexcept { return false; }

@@ -270,13 +270,10 @@ shared_task<detail::kept_result_t<Awaitable>> make_shared_task(Awaitable value) 
 
 /// A coroutine with `std::allocator_arg_t, allocator` as its first parameters (after the object, for a member
 /// function or a lambda) takes its frame from a copy of that allocator.
-template <class T, class Allocator, class... Args>
-struct std::coroutine_traits<coracle::shared_task<T>, std::allocator_arg_t, Allocator, Args...> {
-  using promise_type = coracle::detail::allocated_promise<coracle::detail::shared_task_promise<T>,
-                                                          std::remove_cvref_t<Allocator>>;
-};
-template <class T, class This, class Allocator, class... Args>
-struct std::coroutine_traits<coracle::shared_task<T>, This, std::allocator_arg_t, Allocator, Args...> {
-  using promise_type = coracle::detail::allocated_promise<coracle::detail::shared_task_promise<T>,
-                                                          std::remove_cvref_t<Allocator>>;
+template <class T, class... Params>
+  requires requires { typename coracle::detail::given_allocator<Params...>::type; }
+struct std::coroutine_traits<coracle::shared_task<T>, Params...> {
+  using promise_type =
+      coracle::detail::allocated_promise<coracle::detail::shared_task_promise<T>,
+                                         typename coracle::detail::given_allocator<Params...>::type>;
 };

@@ -28,7 +28,9 @@ namespace detail {
 template <std::same_as<std::stop_token> Token>
 class following_state final : public stop_state {
  public:
-  explicit following_state(const Token& followed) : stop_state(1), relay_(followed, relay{this}) {}
+  explicit following_state(const Token& followed)
+      : stop_state(1), followed_(followed), relay_(followed, relay{this}) {}
+  [[nodiscard]] bool has_source() noexcept override { return requested() || followed_.stop_possible(); }
 
  private:
   struct relay {
@@ -40,6 +42,7 @@ class following_state final : public stop_state {
       self->drop();
     }
   };
+  Token followed_;
   std::stop_callback<relay> relay_;
 };
 class linked_stop_source;
@@ -59,7 +62,8 @@ class stop_token {
  public:
   /// A token for which stop is never requested.
   stop_token() noexcept = default;
-  /// Follows `other`. Throws std::bad_alloc.
+  /// Follows `other`. Equals only its copies: not what another conversion of `other` gives. Throws
+  /// std::bad_alloc.
   template <std::same_as<std::stop_token> Token>
   stop_token(const Token& other)  // NOLINT: a token is a token
       : state_(other.stop_possible() ? new detail::following_state<Token>(other) : nullptr) {}

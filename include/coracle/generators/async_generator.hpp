@@ -34,7 +34,7 @@ class async_generator_promise : public part::continues_parent,
   static constexpr bool shows_mutable = !std::is_reference_v<T> && !std::is_const_v<T>;
 
   /// The awaiter of `co_yield` for a const lvalue where elements are mutable: keeps the copy.
-  class yielded_copy : public final_awaiter {
+  class CORACLE_CHECKED_ABI() yielded_copy : public final_awaiter {
    public:
     explicit yielded_copy(const object& value) noexcept(std::is_nothrow_copy_constructible_v<object>)
         : copy_(value) {}

@@ -129,7 +129,7 @@ class [[nodiscard("nothing is acquired until this is awaited")]] rate_limiter::a
     waiting_ = {};
     one_of_ = nullptr;
     if constexpr (offers_choice<Promise>) one_of_ = suspended.promise().get_choice();
-    if (!one_of_ && try_at_once()) {
+    if (!one_of_ && limiter_.try_acquire(n_)) {
       handle = suspended;
       const bool posted = detail::has_to_give_way() && detail::give_way(*this);
       return posted ? std::noop_coroutine() : transfer_to(suspended);
@@ -144,7 +144,7 @@ class [[nodiscard("nothing is acquired until this is awaited")]] rate_limiter::a
     if (waiting_) std::move(waiting_).plain_awaiter().await_resume();
   }
   /// Returns true if the tokens were taken without waiting.
-  bool try_at_once() noexcept { return limiter_.try_acquire(n_); }
+  bool try_at_once(detail::internal_call) noexcept { return limiter_.try_acquire(n_); }
 
  private:
   detail::library_task<> wait();

@@ -16,6 +16,7 @@ using std::unexpected;
 
 #else
 #include <concepts>
+#include <coracle/base/call.hpp>
 #include <coracle/base/check.hpp>
 #include <coracle/utility/detail/expected_storage.hpp>
 #include <exception>
@@ -113,18 +114,6 @@ template <class T, class From>
 concept converts_from_any_form_of =
     takes_any_form_of<T, From> || std::convertible_to<From&, T> || std::convertible_to<From, T> ||
     std::convertible_to<const From&, T> || std::convertible_to<const From, T>;
-
-/// `f(arg)`, or the member of `arg` that `f` points to: std::invoke without <functional>.
-template <class F, class Arg>
-constexpr decltype(auto) call(F&& f, Arg&& arg) {
-  if constexpr (std::is_member_object_pointer_v<std::remove_cvref_t<F> >) {
-    return (std::forward<Arg>(arg).*f);
-  } else if constexpr (std::is_member_function_pointer_v<std::remove_cvref_t<F> >) {
-    return (std::forward<Arg>(arg).*f)();
-  } else {
-    return std::forward<F>(f)(std::forward<Arg>(arg));
-  }
-}
 
 template <class E>
 CORACLE_FAILS()

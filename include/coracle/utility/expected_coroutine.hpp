@@ -56,7 +56,7 @@ class [[nodiscard]] expected_awaiter {
 };
 
 template <class E>
-struct returns_nothing_expected : early_state<expected<void, E>> {
+struct CORACLE_CHECKED_ABI() returns_nothing_expected : early_state<expected<void, E>> {
   void return_void() noexcept { this->result().emplace(); }
 };
 
@@ -80,13 +80,14 @@ struct not_unwrapped {
 ///
 /// Awaiting an expected that holds an error, or `co_await coracle::unexpected(error)`, destroys the locals
 /// and returns the error, converted to `E`. `co_return` takes anything from which expected<T, E> can be
-/// constructed; a coroutine that returns expected<void, E> uses `co_return;` or flows off its end.
+/// constructed; a coroutine that returns expected<void, E> uses `co_return;` or flows off its end. Where
+/// `expected` is std::expected, no other library of the program may make that a coroutine type.
 /// Order         the body runs inside the call.
 /// Exceptions    an exception that leaves the body is thrown from the call. clang 22 at -O0 then reads the
 ///               freed frame, which AddressSanitizer reports; at -O1 it does not.
 /// Cost          one frame from the recycler, one move of the result.
 template <class T, class E>
-struct expected_promise : early_result_promise<expected<T, E>, expected_returns<T, E>> {
+struct CORACLE_CHECKED_ABI() expected_promise : early_result_promise<expected<T, E>, expected_returns<T, E>> {
   template <class Source>
     requires(expected_or_unexpected<Source> && std::is_convertible_v<error_of<Source>, E>)
   expected_awaiter<Source> await_transform(Source&& source) const noexcept {
@@ -105,13 +106,10 @@ struct std::coroutine_traits<coracle::expected<T, E>, Args...> {
 };
 /// With `std::allocator_arg_t, allocator` as its first parameters (after the object, for a member function or
 /// a lambda) it takes its frame from a copy of that allocator.
-template <class T, class E, class Allocator, class... Args>
-struct std::coroutine_traits<coracle::expected<T, E>, std::allocator_arg_t, Allocator, Args...> {
-  using promise_type = coracle::detail::allocated_promise<coracle::detail::expected_promise<T, E>,
-                                                          std::remove_cvref_t<Allocator>>;
-};
-template <class T, class E, class This, class Allocator, class... Args>
-struct std::coroutine_traits<coracle::expected<T, E>, This, std::allocator_arg_t, Allocator, Args...> {
-  using promise_type = coracle::detail::allocated_promise<coracle::detail::expected_promise<T, E>,
-                                                          std::remove_cvref_t<Allocator>>;
+template <class T, class E, class... Params>
+  requires requires { typename coracle::detail::given_allocator<Params...>::type; }
+struct std::coroutine_traits<coracle::expected<T, E>, Params...> {
+  using promise_type =
+      coracle::detail::allocated_promise<coracle::detail::expected_promise<T, E>,
+                                         typename coracle::detail::given_allocator<Params...>::type>;
 };

@@ -51,7 +51,7 @@ struct not_an_optional {
 ///               freed frame, which AddressSanitizer reports; at -O1 it does not.
 /// Cost          one frame from the recycler, one move of the result.
 template <class T>
-struct optional_promise : early_result_promise<std::optional<T>> {
+struct CORACLE_CHECKED_ABI() optional_promise : early_result_promise<std::optional<T>> {
   template <class Optional>
     requires is_optional<std::remove_cvref_t<Optional>>
   optional_awaiter<Optional> await_transform(Optional&& source) const noexcept {
@@ -70,13 +70,10 @@ struct std::coroutine_traits<std::optional<T>, Args...> {
 };
 /// With `std::allocator_arg_t, allocator` as its first parameters (after the object, for a member function or
 /// a lambda) it takes its frame from a copy of that allocator.
-template <class T, class Allocator, class... Args>
-struct std::coroutine_traits<std::optional<T>, std::allocator_arg_t, Allocator, Args...> {
-  using promise_type = coracle::detail::allocated_promise<coracle::detail::optional_promise<T>,
-                                                          std::remove_cvref_t<Allocator>>;
-};
-template <class T, class This, class Allocator, class... Args>
-struct std::coroutine_traits<std::optional<T>, This, std::allocator_arg_t, Allocator, Args...> {
-  using promise_type = coracle::detail::allocated_promise<coracle::detail::optional_promise<T>,
-                                                          std::remove_cvref_t<Allocator>>;
+template <class T, class... Params>
+  requires requires { typename coracle::detail::given_allocator<Params...>::type; }
+struct std::coroutine_traits<std::optional<T>, Params...> {
+  using promise_type =
+      coracle::detail::allocated_promise<coracle::detail::optional_promise<T>,
+                                         typename coracle::detail::given_allocator<Params...>::type>;
 };

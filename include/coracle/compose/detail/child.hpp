@@ -16,7 +16,7 @@ concept reports_cancellation = requires(Awaiter& a) {
 /// An awaiter that may be carried out without an await; only its result then remains to be taken.
 template <class Awaiter>
 concept tries_at_once = requires(Awaiter& a) {
-  { a.try_at_once() } noexcept -> std::same_as<bool>;
+  { a.try_at_once(internal_call()) } noexcept -> std::same_as<bool>;
 };
 
 template <class From, class To>
@@ -48,7 +48,7 @@ class child {
   bool try_at_once() noexcept
     requires can_try
   {
-    return make_awaiter().get.try_at_once();
+    return make_awaiter().get.try_at_once(internal_call());
   }
   /// Returns false if it completed at once; `continuation` will then not be resumed. Otherwise this may
   /// already be destroyed.

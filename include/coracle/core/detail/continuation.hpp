@@ -13,7 +13,7 @@ class environment;
 namespace detail {
 /// Final suspension that continues what `Part::end()` returns; the frame may then be gone.
 template <class Part>
-class ends_by {
+class CORACLE_CHECKED_ABI() ends_by {
  public:
   constexpr explicit ends_by(body_end end) noexcept : end_(end) {}
   bool await_ready() const noexcept { return false; }
@@ -80,7 +80,7 @@ class continues_parent_by : public Inherited {
   }
   [[nodiscard]] std::coroutine_handle<> parent() const noexcept { return parent_.get(); }
 
-  class final_awaiter {
+  class CORACLE_CHECKED_ABI() final_awaiter {
    public:
     constexpr final_awaiter(body_end end = body_end::here()) noexcept : end_(end) {}
     bool await_ready() const noexcept { return false; }

@@ -49,7 +49,8 @@ class stop_state : public stop_point, stop_registration, public recycled_memory 
     if (!outer) return reason_.load(memory_order_acquire);       /*R1*/
     return outer->requested() ? take_outer_reason_now() : stop_reason::none;
   }
-  [[nodiscard]] bool has_source() noexcept {
+  /// Virtual, as is the destructor, for the state that follows a std::stop_token (core/stop.hpp).
+  [[nodiscard]] virtual bool has_source() noexcept {
     return requested() || sources_.load(memory_order_relaxed) != 0; /*R3*/
   }
 
@@ -103,7 +104,7 @@ class stop_state : public stop_point, stop_registration, public recycled_memory 
   }
 
  protected:
-  /// Virtual for the state that follows a std::stop_token (core/stop.hpp): the last owner deletes either.
+  /// The last owner deletes a state of either type.
   virtual ~stop_state() = default;
   /// Returns false if the last reference is gone and another thread is about to delete this.
   bool keep_unless_dropped() noexcept {

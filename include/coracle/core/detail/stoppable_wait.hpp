@@ -119,7 +119,7 @@ class stoppable_wait {
   /// Returns true if the operation was carried out before it is awaited; it must then not be awaited. An
   /// operation that needs nothing of its awaiter makes this public for when_any(), which can then tell
   /// whether it has to wait at all.
-  bool try_at_once() noexcept { return operation().try_now(); }
+  bool try_at_once(internal_call) noexcept { return operation().try_now(); }
   /// Throws operation_cancelled if the operation was not carried out.
   CORACLE_ALWAYS_INLINE() void finish() {
     if (const stop_reason why = end_wait(); why != stop_reason::none) [[unlikely]]

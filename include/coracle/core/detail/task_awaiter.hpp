@@ -59,14 +59,16 @@ class task_awaiter : public task_awaiter_base<T> {
     return is_over;
   }
   CORACLE_ALWAYS_INLINE() T await_resume() {
-    if constexpr (CORACLE_CHECKS()) mark_taken();
+    if constexpr (CORACLE_CHECKS()) mark_taken(internal_call());
     return this->body_.promise().take();
   }
 
   // For is_ready_for_plain_code() and result_for_plain_code(), which check in every build.
-  void require_body() const noexcept { CORACLE_REQUIRE(this->body_, awaited_empty); }
-  void require_result() const noexcept { CORACLE_REQUIRE(this->body_.promise().parent(), awaited_twice); }
-  void mark_taken() const noexcept { this->body_.promise().forget_parent(); }
+  void require_body(internal_call) const noexcept { CORACLE_REQUIRE(this->body_, awaited_empty); }
+  void require_result(internal_call) const noexcept {
+    CORACLE_REQUIRE(this->body_.promise().parent(), awaited_twice);
+  }
+  void mark_taken(internal_call) const noexcept { this->body_.promise().forget_parent(); }
 };
 /// Owns the body that it awaits: nothing refers to the task that it was taken from. With clang, the awaiter
 /// of a `co_await` of an rvalue.

@@ -115,7 +115,7 @@ using task_outcome = outcome_or_environment<std::conditional_t<fits_into_word<T>
 
 /// Both words as the base of a promise, followed by storage for a result that does not fit.
 template <class T>
-class task_state : public continues_parent_by<task_outcome<T>, parent_or_awaiter<T>> {
+class CORACLE_CHECKED_ABI() task_state : public continues_parent_by<task_outcome<T>, parent_or_awaiter<T>> {
   using base = continues_parent_by<task_outcome<T>, parent_or_awaiter<T>>;
   using mark = task_mark;
   static constexpr bool returns_over_environment = fits_into_word<T> && !std::is_void_v<T>;
