@@ -130,8 +130,7 @@ class stoppable_wait {
     if (!has_node()) [[likely]]
       return stop_reason::none;
     node_.remove();
-    const stop_reason why =
-        node_.progress() == queued_waiter::cancelled ? node_.reason() : stop_reason::none;
+    const stop_reason why = node_.progress() == queued_waiter::cancelled ? node_.reason() : stop_reason::none;
     node_.~Node();
     mark_no_node();
     return why;
