@@ -71,12 +71,12 @@ await_reader::frame_found await_reader::frame_around(std::uintptr_t awaiter) noe
   return {nearest, false};
 }
 
-/// Returns the callback frame that is part of the awaiter. Where `callback_frame` continues one of several
+/// Returns the callback frame that is part of the awaiter. Where `callback` continues one of several
 /// children, and may be in a vector, that is the frame that they share.
-std::uintptr_t await_reader::shared_frame_of(std::uintptr_t callback_frame) noexcept {
-  const char* const mark = names_.at(memory_.word(callback_frame + sizeof(void*))).name;
-  if (!mark || !std::strstr(mark, "24refuse_destroy_of_member")) return callback_frame;
-  return memory_.word(callback_frame + promise_in_frame);
+std::uintptr_t await_reader::shared_frame_of(std::uintptr_t callback) noexcept {
+  const char* const mark = names_.at(memory_.word(callback + sizeof(void*))).name;
+  if (!mark || !std::strstr(mark, "24refuse_destroy_of_member")) return callback;
+  return memory_.word(callback + promise_in_frame);
 }
 
 /// Returns true if the word of the frame may be its parent.

@@ -46,7 +46,7 @@ class await_reader {
   [[nodiscard]] bool refers_to(std::uintptr_t from, std::uintptr_t size, std::uintptr_t frame,
                                bool ends_at_frame = false) noexcept;
   [[nodiscard]] frame_found frame_around(std::uintptr_t awaiter) noexcept;
-  [[nodiscard]] std::uintptr_t shared_frame_of(std::uintptr_t callback_frame) noexcept;
+  [[nodiscard]] std::uintptr_t shared_frame_of(std::uintptr_t callback) noexcept;
 
   const process_memory& memory_;
   symbols& names_;

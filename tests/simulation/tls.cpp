@@ -51,7 +51,8 @@ struct speech {
 /// More than the network keeps, so that a side that does not receive while it sends would stop the other.
 speech any_speech(world& w, char first) {
   speech made{std::string(w.below(w.one_in(4) ? 200'000 : 3000), first)};
-  for (std::size_t i = 0; i < made.text.size(); i += 7) made.text[i] = static_cast<char>(first + i % 20);
+  for (std::size_t i = 0; i < made.text.size(); i += 7)
+    made.text[i] = static_cast<char>(first + static_cast<int>(i % 20));
   return made;
 }
 
