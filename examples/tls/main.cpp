@@ -73,7 +73,7 @@ task<> talk(coracle::io_service& io, coracle::net::ip_endpoint server, const tls
 task<> talk_three_times(coracle::io_service& io, coracle::net::ip_endpoint server,
                         const std::string& certificate) {
   const tls::context friendly = tls::context::client_trusting(certificate);
-  const tls::context suspicious = tls::context::client_trusting("");
+  const tls::context suspicious = tls::context::client_trusting(tls::make_identity("elsewhere").certificate);
   co_await talk(io, server, friendly, "localhost");
   co_await talk(io, server, friendly, "example.org");
   co_await talk(io, server, suspicious, "localhost");

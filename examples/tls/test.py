@@ -139,6 +139,10 @@ def main():
         got = get(program, "localhost", certificate, key)
         expect(got.returncode == 0 and "Host: localhost\n" in got.stdout and got.stdout.endswith("y" * 100_000),
                f"the client gets everything: {got.stderr}")
+        broken = Path(folder, "broken.pem")
+        broken.write_text(Path(certificate).read_text() + "-----BEGIN CERTIFICATE-----\nno base64\n")
+        for bad in str(broken), "/dev/null":
+            expect("tls: certificate: " in run(program, "get", "localhost", "1", bad).stderr, f"{bad} is refused")
         expect("ended without" in get(program, "localhost", certificate, key, is_ended=False).stderr,
                "a stream that was cut is an error")
         other, other_key = str(Path(folder, "other.pem")), str(Path(folder, "other_key.pem"))

@@ -58,24 +58,22 @@ class context {
     require(SSL_CTX_set_default_verify_paths(made.get()) == 1, "the system's certificates");
     return made;
   }
-  /// Trusts the certificates in `pem`, and no others.
+  /// Trusts the certificates in `pem`, at least one, and no others.
   static context client_trusting(std::string_view pem) {
     context made{TLS_client_method(), true};
     const owned_bio text = text_source(pem);
-    while (const owned_certificate next{PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr)})
+    owned_certificate next = first_certificate(text);
+    for (; next; next = next_certificate(text))
       require(X509_STORE_add_cert(SSL_CTX_get_cert_store(made.get()), next.get()) == 1, "certificate");
-    ERR_clear_error();  // the end of the text is an error too
     return made;
   }
   /// `chain_pem`: the server's certificate, then those that lead to the authority.
   static context server(std::string_view chain_pem, std::string_view key_pem) {
     context made{TLS_server_method(), false};
     const owned_bio chain = text_source(chain_pem), key_text = text_source(key_pem);
-    const owned_certificate own{PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr)};
-    require(own && SSL_CTX_use_certificate(made.get(), own.get()) == 1, "certificate");
-    while (owned_certificate next{PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr)})
-      require(SSL_CTX_add0_chain_cert(made.get(), next.release()) == 1, "chain of certificates");
-    ERR_clear_error();
+    require(SSL_CTX_use_certificate(made.get(), first_certificate(chain).get()) == 1, "certificate");
+    while (const owned_certificate next = next_certificate(chain))
+      require(SSL_CTX_add1_chain_cert(made.get(), next.get()) == 1, "chain of certificates");
     const owned_key key{PEM_read_bio_PrivateKey(key_text.get(), nullptr, nullptr, nullptr)};
     require(key && SSL_CTX_use_PrivateKey(made.get(), key.get()) == 1, "private key");
     return made;
@@ -90,6 +88,19 @@ class context {
     SSL_CTX_set_min_proto_version(get(), TLS1_2_VERSION);
     // So that writing never waits for something to read.
     SSL_CTX_set_options(get(), SSL_OP_NO_RENEGOTIATION);
+  }
+
+  static owned_certificate first_certificate(const owned_bio& pem) {
+    owned_certificate first{PEM_read_bio_X509(pem.get(), nullptr, nullptr, nullptr)};
+    require(first != nullptr, "certificate");
+    return first;
+  }
+  /// Null at the end of the text, which OpenSSL reports as an error too.
+  static owned_certificate next_certificate(const owned_bio& pem) {
+    owned_certificate next{PEM_read_bio_X509(pem.get(), nullptr, nullptr, nullptr)};
+    require(next || ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE, "certificate");
+    ERR_clear_error();
+    return next;
   }
 
   owned<SSL_CTX, SSL_CTX_free> context_;

@@ -29,7 +29,7 @@ namespace tls {
 ///               A handshake that was stopped cannot be continued.
 /// Exceptions    tls::error; those of the stream below.
 /// Threads       one thread or strand at a time. One coroutine may read while another writes.
-/// Cost          three buffers of 16 KiB and what OpenSSL needs; a frame for each operation, and one for each
+/// Cost          two buffers of 16 KiB and what OpenSSL needs; a frame for each operation, and one for each
 ///               wait for the stream below.
 template <coracle::byte_stream Stream>
 class stream {

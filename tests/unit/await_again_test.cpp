@@ -10,6 +10,7 @@
 #include <coracle/channels/watched_value.hpp>
 #include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/when_any.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/stream_descriptor.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
@@ -20,9 +21,9 @@
 #include <coracle/sync/async_shared_mutex.hpp>
 #include <coracle/sync/single_consumer_async_auto_reset_event.hpp>
 #include <coracle/sync/single_consumer_event.hpp>
+#include <coracle/testing/virtual_time_loop.hpp>
 #include <coracle/time/rate_limiter.hpp>
 #include <coracle/time/sleep.hpp>
-#include <coracle/time/timeout.hpp>
 #include <string>
 #include <utility>
 
@@ -34,48 +35,53 @@ using coracle::io_service;
 using coracle::task;
 
 enum class end_of_wait { stopped, stopped_in_a_task, lost };
+constexpr end_of_wait each_end[] = {end_of_wait::stopped, end_of_wait::stopped_in_a_task, end_of_wait::lost};
 
 template <class Operation>
 task<> await_once(Operation& operation) {
   static_cast<void>(co_await operation);
 }
 
-/// Awaits it in vain. It is then as if it had not been awaited.
-template <class Operation>
-task<> wait_in_vain(Operation& operation, end_of_wait how) {
-  switch (how) {
-    case end_of_wait::stopped: {
-      const auto end = co_await coracle::as_outcome(coracle::stop_after(operation, 1ms));
-      CHECK(end.is_cancelled());
-      break;
-    }
-    case end_of_wait::stopped_in_a_task: {
-      const auto end = co_await coracle::as_outcome(coracle::stop_after(await_once(operation), 1ms));
-      CHECK(end.is_cancelled());
-      break;
-    }
-    case end_of_wait::lost: {
-      const auto first = co_await coracle::when_any(operation, coracle::sleep_for(1ms));
-      CHECK(first.index() == 1);
-      break;
-    }
+/// Awaits it in vain, until `place` has had a turn. It is then as if it had not been awaited.
+template <class Place, class Operation>
+task<> wait_in_vain(Place& place, Operation& operation, end_of_wait how) {
+  CAPTURE(static_cast<int>(how));
+  if (how == end_of_wait::lost) {
+    const auto first = co_await coracle::when_any(operation, place.schedule());
+    CHECK(first.index() == 1);
+    co_return;
   }
+  coracle::stop_source source;
+  const auto stop = [&]() -> task<> {
+    source.request_stop();
+    co_return;
+  };
+  coracle_test::run_detached_on(place, stop());
+  const auto wait = [&]() -> task<> {
+    if (how == end_of_wait::stopped) {
+      const auto end = co_await coracle::as_outcome(operation);
+      CHECK(end.is_cancelled());
+    } else {
+      const auto end = co_await coracle::as_outcome(await_once(operation));
+      CHECK(end.is_cancelled());
+    }
+  };
+  co_await coracle::with_stop(wait(), source.get_token());
 }
 
 /// `operation` waits in vain; then `complete` lets it be carried out, before it is awaited again. Then it
 /// waits in vain once more, and is completed while it waits.
 template <class Operation, class Complete, class Check>
 task<> try_again(io_service& io, Operation& operation, Complete complete, Check is_carried_out) {
-  for (const end_of_wait how : {end_of_wait::stopped, end_of_wait::stopped_in_a_task, end_of_wait::lost}) {
-    CAPTURE(static_cast<int>(how));
-    co_await wait_in_vain(operation, how);
+  for (const end_of_wait how : each_end) {
+    co_await wait_in_vain(io, operation, how);
     complete();
     static_cast<void>(co_await operation);
     CHECK(is_carried_out());
-    co_await wait_in_vain(operation, how);
+    co_await wait_in_vain(io, operation, how);
     const auto complete_later = [&]() -> task<> {
-      co_await io.schedule();
       complete();
+      co_return;
     };
     coracle_test::run_detached_on(io, complete_later());
     static_cast<void>(co_await operation);
@@ -156,12 +162,12 @@ TEST_CASE("await again: a lock") {
     auto lock = co_await mutex.scoped_lock_async();
     auto wait = changed.wait(lock);
     const auto is_locked = [&] { return !mutex.try_lock(); };
-    for (const end_of_wait how : {end_of_wait::stopped, end_of_wait::lost}) {
-      co_await wait_in_vain(wait, how);
+    for (const end_of_wait how : each_end) {
+      co_await wait_in_vain(io, wait, how);
       CHECK(is_locked());
       const auto notify = [&]() -> task<> {
-        co_await io.schedule();
         changed.notify_one();
+        co_return;
       };
       coracle_test::run_detached_on(io, notify());
       co_await wait;
@@ -175,7 +181,7 @@ TEST_CASE("await again: an event") {
     coracle::async_auto_reset_event event;
     auto wait = event.operator co_await();
     co_await try_again(io, wait, [&] { event.set(); }, always);
-    co_await wait_in_vain(wait, end_of_wait::stopped);  // no set() is left
+    co_await wait_in_vain(io, wait, end_of_wait::stopped);  // no set() is left
   });
   run([](io_service& io) -> task<> {
     coracle::single_consumer_async_auto_reset_event event;
@@ -203,18 +209,20 @@ TEST_CASE("await again: an event") {
 }
 
 TEST_CASE("await again: tokens of a rate limiter") {
-  run([](io_service& io) -> task<> {
-    coracle::rate_limiter limiter{1, 50ms, 1};
-    static_cast<void>(io);
+  coracle::testing::virtual_time_loop loop;
+  const auto test = [&]() -> task<> {
+    coracle::rate_limiter limiter{1, 1h, 1};
     auto acquire = limiter.acquire();
-    for (const end_of_wait how : {end_of_wait::stopped, end_of_wait::lost}) {
+    for (const end_of_wait how : each_end) {
       co_await acquire;
-      co_await wait_in_vain(acquire, how);
-      co_await coracle::sleep_for(50ms);
+      co_await wait_in_vain(loop, acquire, how);
+      co_await coracle::sleep_for(1h);
       co_await acquire;
       CHECK(!limiter.try_acquire());
+      co_await coracle::sleep_for(1h);
     }
-  });
+  };
+  loop.run(test());
 }
 
 TEST_CASE("await again: I/O") {
@@ -232,9 +240,7 @@ TEST_CASE("await again: I/O") {
   });
   run([](io_service& io) -> task<> {
     auto timer = io.schedule_after(1h);
-    for (const end_of_wait how : {end_of_wait::stopped, end_of_wait::stopped_in_a_task, end_of_wait::lost}) {
-      co_await wait_in_vain(timer, how);
-    }
+    for (const end_of_wait how : each_end) co_await wait_in_vain(io, timer, how);
   });
 }
 
