@@ -62,14 +62,14 @@ def check_server(server, certificate):
         context = trusting(certificate)
         context.minimum_version = context.maximum_version = version
         with context.wrap_socket(server.connect(), server_hostname="localhost") as secure:
-            # More than one record, and more than one read.
-            lines = [f"line {number} ".encode() + b"x" * (number * 37 % 15000) for number in range(100)]
-            writer = threading.Thread(target=lambda: secure.sendall(b"\n".join(lines) + b"\n"))
-            writer.start()
+            # More than one record and more than one read at a time, but no more than a socket keeps: an SSLSocket must not be
+            # read and written by two threads.
+            lines = [f"line {number} ".encode() + b"x" * (number * 370 % 15000) for number in range(100)]
             with secure.makefile("rb") as answers:
-                for line in lines:
-                    expect(answers.readline() == line.upper() + b"\n", f"an answer over {secure.version()}")
-            writer.join()
+                for batch in (lines[at:at + 4] for at in range(0, len(lines), 4)):
+                    secure.sendall(b"\n".join(batch) + b"\n")
+                    for line in batch:
+                        expect(answers.readline() == line.upper() + b"\n", f"an answer over {secure.version()}")
             secure.unwrap()  # fails unless the server ends its stream too
 
 
@@ -132,10 +132,13 @@ def main():
         expect(run(program, "certificate", "localhost", certificate, key).returncode == 0, "a certificate is made")
         expect(Path(key).stat().st_mode & 0o077 == 0, "nobody else can read the key")
         server = Server(program, certificate, key)
-        check_server(server, certificate)
-        check_refusals(server, certificate)
-        check_server(server, certificate)  # it serves on
-        server.stop()
+        try:
+            check_server(server, certificate)
+            check_refusals(server, certificate)
+            check_server(server, certificate)  # it serves on
+            server.stop()
+        finally:
+            server.process.kill()
         got = get(program, "localhost", certificate, key)
         expect(got.returncode == 0 and "Host: localhost\n" in got.stdout and got.stdout.endswith("y" * 100_000),
                f"the client gets everything: {got.stderr}")
