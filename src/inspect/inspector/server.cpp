@@ -160,7 +160,8 @@ void inspector_server::receive(connection& its, steady_time now) {
     its.has_ended = true;  // it still reads
     return;
   }
-  // What comes after the request is no part of it.
+  // What comes after the request is no part of it: a line break, while a trace is being recorded.
+  if (size != 0 && its.records) return;
   if (size == 0 || !its.to_send.empty() || its.received.size() + size > most_in_request) {
     its.is_closed = true;
     return;
