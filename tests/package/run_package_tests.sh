@@ -68,6 +68,8 @@ add_subdirectory_shared() {
   mv "$work/d" "$work/d-moved"
   build_and_run "$work/c" -DCORACLE_BY=find_package -DCMAKE_PREFIX_PATH="$work/shared"
 }
+# What the presets set, a project without a preset lacks.
+without_preset() { configure -S "$root" -B "$work/l"; }
 fetch_content() { build_and_run "$work/e" -DCORACLE_BY=fetch_content -DCORACLE_SOURCE="$root" "${debug[@]}"; }
 
 unknown_component() {
@@ -209,7 +211,7 @@ if ! CMAKE_BUILD_PARALLEL_LEVEL=2 install_below "$work/static" "${release[@]}" >
   exit 1
 fi
 cases=(find_package_static find_package_testing find_package_io find_package_io_clang find_package_cppcoro find_package_model find_package_inspect unknown_component
-  add_subdirectory_shared fetch_content pkg_config pkg_config_cppcoro pkg_config_testing pkg_config_model address_sanitizer
+  add_subdirectory_shared fetch_content without_preset pkg_config pkg_config_cppcoro pkg_config_testing pkg_config_model address_sanitizer
   vcpkg_port conan_recipe debugger_commands_installed lint_installed lint_from_source lint_on_command_line clang_tidy single_header module_by_hand)
 skipped=0
 if [[ $(printf '%s\n' "$(cmake --version | grep -oE '[0-9.]+' -m 1)" 3.28 | sort -V | head -n 1) == 3.28 ]]; then
