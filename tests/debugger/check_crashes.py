@@ -54,6 +54,8 @@ def complaints(scenario, run):
     coroutines, _, machine = rest.partition("machine's stack:\n")
     if awaits is not None and list(names(coroutines.splitlines())) != awaits:
         yield f"awaits:\n{coroutines}"
+    if machine and not machine.startswith("#0  "):
+        yield f"the machine's stack begins otherwise:\n{machine}"
     shown = [line.split()[1] for line in machine.splitlines()]
     if [name for name in shown if name in functions][: len(functions)] != functions and scenario != "overflow":
         yield f"the machine's stack lacks one of {functions}:\n{machine}"
