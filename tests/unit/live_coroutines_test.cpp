@@ -79,6 +79,8 @@ task<> await_hour(io_service& io) { co_await io.schedule_after(std::chrono::hour
 task<> await_any_of_three(async_manual_reset_event& event) {
   co_await when_any(await_forever(event), await_below(event), await_forever(event));
 }
+task<> await_all_of_two(async_manual_reset_event& event) { co_await when_all(event, await_forever(event)); }
+task<> await_any_of_two(async_manual_reset_event& event) { co_await when_any(event, await_forever(event)); }
 std::vector<task<>> two_that_wait(async_manual_reset_event& event) {
   std::vector<task<>> two;
   two.push_back(await_forever(event));
@@ -238,6 +240,27 @@ TEST_CASE("live_coroutines: the branches of a combinator are below the coroutine
         "1 await_forever; 1 await_forever; ");
   CHECK(listed_below("await_any_in_vector", await_any_in_vector(door), door) ==
         "1 await_forever; 1 await_forever; ");
+}
+
+TEST_CASE("live_coroutines: what is no coroutine waits in the combinator that awaits it" *
+          doctest::skip(!is_searched)) {
+  async_manual_reset_event door;
+  auto all = testing::poll(await_all_of_two(door));
+  auto any = testing::poll(await_any_of_two(door));
+  REQUIRE(!all.run());
+  REQUIRE(!any.run());
+  const std::string text = without_namespace(live_coroutines());
+  CAPTURE(text);
+  for (const char* name : {"all", "any"}) {
+    const std::size_t at = text.find("await_" + std::string(name) + "_of_two  (");
+    REQUIRE(at != std::string::npos);
+    const std::string line = text.substr(at, text.find('\n', at) - at);
+    CHECK(line.find(")  in when_" + std::string(name) + "(): waits for async_manual_reset_event") !=
+          std::string::npos);
+  }
+  door.set();
+  CHECK(all.run());
+  CHECK(any.run());
 }
 
 TEST_CASE("live_coroutines: too many for trees are counted" * doctest::skip(!is_searched)) {
