@@ -8,9 +8,9 @@
 namespace coracle::detail {
 namespace {
 // Never destroyed: coroutines may be listed when the program ends, after destructors of static objects.
-alignas(symbols) constinit unsigned char room[sizeof(symbols)] = {};
-constinit symbols* names = nullptr;
-constinit std::uint64_t loads_before = 0;
+alignas(symbols) constinit unsigned char room_for_names[sizeof(symbols)] = {};
+constinit symbols* of_program = nullptr;
+constinit std::uint64_t loads_before_names = 0;
 }  // namespace
 
 std::uint64_t own_symbols::count_loads() noexcept {
@@ -25,10 +25,10 @@ std::uint64_t own_symbols::count_loads() noexcept {
 
 symbols& own_symbols::current() noexcept {
   const std::uint64_t loads = count_loads();
-  if (names && loads == loads_before) return *names;
-  if (names) names->~symbols();
-  names = ::new (static_cast<void*>(room)) symbols(::getpid());
-  loads_before = loads;
-  return *names;
+  if (of_program && loads == loads_before_names) return *of_program;
+  if (of_program) of_program->~symbols();
+  of_program = ::new (static_cast<void*>(room_for_names)) symbols(::getpid());
+  loads_before_names = loads;
+  return *of_program;
 }
 }  // namespace coracle::detail
