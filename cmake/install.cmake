@@ -56,6 +56,9 @@ install(FILES tools/debugger/coracle_gdb.py tools/debugger/coracle_lldb.py tools
 file(GLOB debugger_modules CONFIGURE_DEPENDS tools/debugger/coracle_debugger/*.py)
 install(FILES ${debugger_modules} DESTINATION ${debugger_folder}/coracle_debugger)
 
+# A distribution may give these folders as absolute paths.
+file(RELATIVE_PATH libdir_from_prefix ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
+file(RELATIVE_PATH includedir_from_prefix ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
 file(RELATIVE_PATH prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 foreach(package IN ITEMS coracle coracle-io coracle-cppcoro coracle-testing coracle-testing-io coracle-model coracle-inspect)
   configure_file(cmake/${package}.pc.in ${package}.pc @ONLY)

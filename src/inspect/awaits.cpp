@@ -79,6 +79,16 @@ std::uintptr_t await_reader::shared_frame_of(std::uintptr_t callback) noexcept {
   return memory_.word(callback + promise_in_frame);
 }
 
+/// The function of a callback frame, or if that continues one of several children, the function of the frame
+/// that they share, which tells what awaits them.
+std::uintptr_t await_reader::function_of(std::uintptr_t callback) noexcept {
+  const std::uintptr_t called = memory_.word(callback);
+  const char* const name = names_.at(called).name;
+  if (!name || !std::strstr(name, "6detail7siblingI")) return called;
+  const std::uintptr_t of_all = memory_.word(memory_.word(callback + promise_in_frame));
+  return names_.role_at(of_all) == role::callback ? of_all : called;
+}
+
 /// Returns true if the word of the frame may be its parent.
 bool await_reader::follow(std::uintptr_t frame, std::uintptr_t word, continuation& to) noexcept {
   const std::uintptr_t address = word & ~tags;
@@ -87,8 +97,8 @@ bool await_reader::follow(std::uintptr_t frame, std::uintptr_t word, continuatio
     to = {address, 0, 0};
     return refers_to(address, most_in_frame, frame);  // with its awaiter; a parameter may be any handle
   }
-  const std::uintptr_t called = memory_.word(address);
-  const bool is_callback = names_.role_at(called) == role::callback;
+  const bool is_callback = names_.role_at(memory_.word(address)) == role::callback;
+  const std::uintptr_t called = is_callback ? function_of(address) : 0;
   if (is_callback && !kind_of_continuation(names_.at(called).name).is_in_awaiter) {
     to = {0, called, address};
     return true;
@@ -99,7 +109,7 @@ bool await_reader::follow(std::uintptr_t frame, std::uintptr_t word, continuatio
   // The children of a combinator may be in a vector, where the parent does not refer to them.
   const bool is_parent =
       around != 0 && ((is_callback && holds_it) || refers_to(around, address - around + block, frame));
-  to = {is_parent ? around : 0, is_callback ? called : 0, is_callback ? address : 0};
+  to = {is_parent ? around : 0, called, is_callback ? address : 0};
   return is_parent || is_callback;
 }
 
@@ -146,6 +156,7 @@ continuation_kind kind_of_continuation(const char* symbol) noexcept {
       {"21as_expected_operation", {"as_expected()", true}},
       {"18throwing_operation", {"throwing()", true}},
       {"10ended_workI", {"", true}},
+      {"13parent_bridge", {"", true}},
       {"6io_run", {"io_service::run()", false}},
       {"17virtual_time_loop", {"virtual_time_loop::run()", false}},
       {"7testing6polled", {"testing::poll()", false}},

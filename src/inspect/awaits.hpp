@@ -26,6 +26,8 @@ class await_reader {
   /// Returns the resume function of the frame, or 0 if there is no frame of a coroutine that has not ended.
   [[nodiscard]] std::uintptr_t resume_function(std::uintptr_t frame) noexcept;
   [[nodiscard]] continuation continuation_of(std::uintptr_t frame) noexcept;
+  /// Returns what names the owner of a callback frame: kind_of_continuation().
+  [[nodiscard]] std::uintptr_t function_of(std::uintptr_t callback) noexcept;
   /// Returns true if the frame keeps what it continues where a task does: core/detail/task_frame.hpp.
   [[nodiscard]] bool is_like_task(std::uintptr_t frame) noexcept { return first_link(frame, 0).at == 1; }
 

@@ -258,8 +258,8 @@ void coroutine_search::add_other_wait(std::uintptr_t awaiter, std::uintptr_t wai
   if (!coroutine) {
     coroutine = const_cast<live_coroutine*>(owner_of(awaiter));
     if (!coroutine || owner_of(waiting) != coroutine) return;
-    const std::uintptr_t called = memory_.word(waiting);
-    if (names_.role_at(called) == role::callback) through = kind_of_continuation(names_.at(called).name).text;
+    if (names_.role_at(memory_.word(waiting)) == role::callback)
+      through = kind_of_continuation(names_.at(reader_.function_of(waiting)).name).text;
   }
   coroutine->other_waits.push_back({through, std::move(text)});
 }

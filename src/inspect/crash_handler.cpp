@@ -91,7 +91,7 @@ class crash_report {
                                  : "the program has no symbol table, so its coroutines are not known\n");
       text_.write_to(STDERR_FILENO);
     }
-    text_.add("machine's stack:\n");
+    text_.add("machine's stack:\n").write_to(STDERR_FILENO);
     for (std::size_t i = 0; i != stack_.count; ++i) write_line(i, stack_.frames[i].counter);
   }
 

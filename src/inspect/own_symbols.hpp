@@ -8,15 +8,14 @@
 #include "symbols.hpp"
 
 namespace coracle::detail {
-/// The symbols of the program, mapped once.
+/// The symbols of the program: its files are mapped once, and again after a library was loaded or unloaded.
 class own_symbols {
  public:
-  /// Calls `use(symbols&)` under mutual exclusion.
+  /// Calls `use(symbols&)` under mutual exclusion. Nothing that it returns may refer to them.
   template <class Use>
   static auto with(Use use) noexcept(noexcept(use(std::declval<symbols&>()))) {
     const std::lock_guard guard(lock);
-    static symbols names(::getpid());
-    return use(names);
+    return use(current());
   }
 
   /// Reads the tables of all files, which else the first look-up in each does.
@@ -26,7 +25,12 @@ class own_symbols {
     });
   }
 
+  /// Returns how often a file was loaded or unloaded: symbols that are older than the last time lack some.
+  [[nodiscard]] static std::uint64_t count_loads() noexcept;
+
  private:
+  [[nodiscard]] static symbols& current() noexcept;
+
   static inline constinit small_mutex lock;
 };
 }  // namespace coracle::detail

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <string_view>
 #include <utility>
 
 namespace coracle::detail {
@@ -86,9 +87,28 @@ void sort_functions(module& in) noexcept {
             });
 }
 
+/// Opens the file of a mapping, and adds its path. A program that was replaced after it began is still found.
+int open_file(pid_t process, const mapping& code, fixed_text<256>& path) noexcept {
+  const int file = ::open(code.path, O_RDONLY | O_CLOEXEC);
+  if (file >= 0) {
+    path.add(code.path);
+    return file;
+  }
+  constexpr std::string_view mark = " (deleted)";  // the kernel's
+  fixed_text<64> program;
+  program.add("/proc/").add_number(static_cast<std::uintptr_t>(process)).add("/exe");
+  char target[1024];
+  const ssize_t size = ::readlink(program.c_str(), target, sizeof target);
+  const std::string_view name(target, size > 0 ? static_cast<std::size_t>(size) : 0);
+  if (name != code.path || !name.ends_with(mark)) return -1;
+  path.add(target, name.size() - mark.size());
+  return ::open(program.c_str(), O_RDONLY | O_CLOEXEC);
+}
+
 /// Maps the file of a mapping with code. Returns false if it is not a file that can be read.
-bool load(const mapping& code, module& to) noexcept {
-  const int descriptor = ::open(code.path, O_RDONLY | O_CLOEXEC);
+bool load(pid_t process, const mapping& code, module& to) noexcept {
+  to.path.clear();
+  const int descriptor = open_file(process, code, to.path);
   if (descriptor < 0) return false;
   struct stat status;
   void* mapped = MAP_FAILED;
@@ -100,7 +120,6 @@ bool load(const mapping& code, module& to) noexcept {
   to.end = code.end;
   to.file = mapped;
   to.size_of_file = static_cast<std::size_t>(status.st_size);
-  to.path.add(code.path);
   const elf_file file{static_cast<const char*>(mapped), to.size_of_file};
   if (find_bias(file, code, to)) find_table(file, to);
   return true;
@@ -148,9 +167,9 @@ fixed_text<65> build_id_of(const module& of) noexcept {
 }
 
 symbols::symbols(pid_t process) noexcept {
-  for_each_mapping(process, [this](const mapping& each) {
+  for_each_mapping(process, [this, process](const mapping& each) {
     if (!each.is_executable || each.path[0] != '/' || count_ == most) return;
-    if (load(each, modules_[count_])) ++count_;
+    if (load(process, each, modules_[count_])) ++count_;
   });
 }
 symbols::~symbols() {

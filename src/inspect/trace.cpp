@@ -17,6 +17,11 @@ namespace detail {
 namespace {
 using doing = trace_analysis::doing;
 
+/// As `1 turn`, `2 turns`.
+std::string text_of_count(std::size_t count, const char* of) {
+  return std::to_string(count) + ' ' + of + (count == 1 ? "" : "s");
+}
+
 /// As `3.20 s`, `12.3 ms`, `41 us`.
 std::string text_of_time(std::int64_t nanoseconds) {
   char text[32];
@@ -239,8 +244,8 @@ std::string recorded_trace::to_text() const {
   if (!data_) return "no trace was recorded\n";
   return detail::analysed(*data_, [&](const detail::trace_analysis& found) {
     std::string text = "trace of " + detail::text_of_time(data_->ended - data_->began) + ": " +
-                       std::to_string(data_->threads.size()) + " threads, " +
-                       std::to_string(found.turns().size()) + " turns\n";
+                       detail::text_of_count(data_->threads.size(), "thread") + ", " +
+                       detail::text_of_count(found.turns().size(), "turn") + "\n";
     if (const std::uint64_t lost = detail::lost_of(*data_); lost != 0)
       text += std::to_string(lost) + " events were lost: the first " +
               detail::text_of_time(found.begin() - data_->began) + " are missing\n";

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Lets tests/debugger/crashing.cpp crash in several ways, and checks what install_crash_handler() prints: check_crashes.py PROGRAM."""
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 AWAITS = ["#0  read_balance", "#1  describe", "    through when_all()", "#2  total", "#3  bank::report", "    sync_wait()"]
 WITHOUT_POOL = ["#0  read_balance", "#1  describe", "    sync_wait()"]
@@ -19,6 +21,7 @@ SCENARIOS = {
                  ["it came through these awaits, innermost first:", *AWAITS, "no coroutine runs on this thread"], []),
     "overflow": (signal.SIGSEGV, "coracle: SIGSEGV at 0xN, thread N", None, ["overflow_stack"]),
     "outside": (signal.SIGSEGV, "coracle: SIGSEGV at 0x0, thread N", ["no coroutine runs on this thread"], ["fail", "main"]),
+    "replaced": (signal.SIGSEGV, "coracle: SIGSEGV at 0x0, thread N", AWAITS, ["fail"]),
     "trace": (0, None, AWAITS, []),
 }
 
@@ -54,6 +57,8 @@ def complaints(scenario, run):
     coroutines, _, machine = rest.partition("machine's stack:\n")
     if awaits is not None and list(names(coroutines.splitlines())) != awaits:
         yield f"awaits:\n{coroutines}"
+    if machine and not machine.startswith("#0  "):
+        yield f"the machine's stack begins otherwise:\n{machine}"
     shown = [line.split()[1] for line in machine.splitlines()]
     if [name for name in shown if name in functions][: len(functions)] != functions and scenario != "overflow":
         yield f"the machine's stack lacks one of {functions}:\n{machine}"
@@ -64,7 +69,9 @@ def complaints(scenario, run):
 def main():
     failed = 0
     for scenario in SCENARIOS:
-        run = subprocess.run([sys.argv[1], scenario], capture_output=True, text=True, timeout=60, check=False)
+        with tempfile.TemporaryDirectory() as folder:
+            program = shutil.copy(sys.argv[1], folder) if scenario == "replaced" else sys.argv[1]
+            run = subprocess.run([program, scenario], capture_output=True, text=True, timeout=60, check=False)
         for complaint in complaints(scenario, run):
             failed += 1
             print(f"{scenario}: {complaint}\n--- all that it printed:\n{run.stderr}")

@@ -1,6 +1,7 @@
 // tests/debugger/crashing.cpp -- crashes below several awaits, with install_crash_handler(), or says where.
 // SPDX-License-Identifier: MIT
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <coracle/coracle.hpp>
 #include <cstdio>
@@ -23,7 +24,8 @@ volatile int zero = 0;
 [[noreturn, gnu::noinline]] void refuse() { throw std::runtime_error("no such account"); }
 [[gnu::noinline]] void give_up() noexcept { refuse(); }
 [[gnu::noinline]] int fail(std::string_view how) {
-  if (how == "segmentation") return *const_cast<volatile int*>(static_cast<int*>(nullptr));
+  if (how == "segmentation" || how == "replaced")
+    return *const_cast<volatile int*>(static_cast<int*>(nullptr));
   if (how == "division") return 100 / zero;
   if (how == "abort") std::abort();
   if (how == "check") coracle::detail::fail("a precondition is violated");
@@ -61,6 +63,7 @@ int main(int count, char** arguments) {
   setrlimit(RLIMIT_CORE, &no_core);
   install_crash_handler();
   trace_exceptions();
+  if (how == "replaced") unlink(arguments[0]);  // as by an installation of a newer version
   if (how == "outside") return fail("segmentation");
   static_thread_pool pool(1);
   if (how == "overflow") {  // on the thread that has a stack for signals

@@ -64,6 +64,7 @@ task<> read_next_key(blocking_pool& one_thread, int from) {
   const auto read_next = [from] { return key_from(from); };
   co_await blocking(one_thread, read_next);
 }
+task<> wait_for_both() { co_await when_all(started, ready_to_stop); }
 task<> tell_that_it_hangs() {
   for (int turn = 0; turn != 10; ++turn) co_await this_task::yield();
   std::puts("hangs");
@@ -85,5 +86,5 @@ int main() {
   io.run(when_all(begin_late(), hold_log(), answer(ends.first), answer_in_time(ends.second), answer_first(),
                   log_or_not(), count(3), send_much(full.first), answer_later(io), answer_later_or_never(io),
                   call_and_wait(one_thread), read_key(one_thread, keys[0]),
-                  read_next_key(one_thread, keys[0]), tell_that_it_hangs()));
+                  read_next_key(one_thread, keys[0]), wait_for_both(), tell_that_it_hangs()));
 }

@@ -68,6 +68,18 @@ add_subdirectory_shared() {
   mv "$work/d" "$work/d-moved"
   build_and_run "$work/c" -DCORACLE_BY=find_package -DCMAKE_PREFIX_PATH="$work/shared"
 }
+# What the presets set, a project without a preset lacks.
+without_preset() { configure -S "$root" -B "$work/l"; }
+# As Nix and Guix configure it.
+absolute_folders() {
+  configure -S "$root" -B "$work/m" -DCMAKE_INSTALL_PREFIX=/opt/coracle -DCMAKE_INSTALL_LIBDIR=/opt/coracle/lib64 \
+    -DCMAKE_INSTALL_INCLUDEDIR=/opt/coracle-headers -DCORACLE_BUILD_TESTS=OFF -DCORACLE_BUILD_EXAMPLES=OFF \
+    -DCORACLE_BUILD_TOUR=OFF -DCORACLE_BUILD_BENCH=OFF
+  # shellcheck disable=SC2016  # pkg-config expands it
+  grep -Fx 'libdir=${prefix}/lib64' "$work/m/coracle-io.pc"
+  # shellcheck disable=SC2016
+  grep -Fx 'includedir=${prefix}/../coracle-headers/coracle-cppcoro' "$work/m/coracle-cppcoro.pc"
+}
 fetch_content() { build_and_run "$work/e" -DCORACLE_BY=fetch_content -DCORACLE_SOURCE="$root" "${debug[@]}"; }
 
 unknown_component() {
@@ -209,7 +221,7 @@ if ! CMAKE_BUILD_PARALLEL_LEVEL=2 install_below "$work/static" "${release[@]}" >
   exit 1
 fi
 cases=(find_package_static find_package_testing find_package_io find_package_io_clang find_package_cppcoro find_package_model find_package_inspect unknown_component
-  add_subdirectory_shared fetch_content pkg_config pkg_config_cppcoro pkg_config_testing pkg_config_model address_sanitizer
+  add_subdirectory_shared fetch_content without_preset absolute_folders pkg_config pkg_config_cppcoro pkg_config_testing pkg_config_model address_sanitizer
   vcpkg_port conan_recipe debugger_commands_installed lint_installed lint_from_source lint_on_command_line clang_tidy single_header module_by_hand)
 skipped=0
 if [[ $(printf '%s\n' "$(cmake --version | grep -oE '[0-9.]+' -m 1)" 3.28 | sort -V | head -n 1) == 3.28 ]]; then

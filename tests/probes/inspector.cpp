@@ -329,6 +329,11 @@ void a_trace_is_recorded() {
   expect(has(second, "\r\n\r\ntrace of "), "a table");
   second = answer_to<tcp_client>(port, get("/trace" + query_of(here) + "&seconds=1"));
   expect(has(second, "\"traceEvents\":["), "a trace");
+  tcp_client goes_on(port);
+  goes_on.send(get("/times" + query_of(here) + "&seconds=1"));
+  (void)answer_to<tcp_client>(port, get("/memory" + query_of(here)));  // after the older one
+  goes_on.send("\r\n");
+  expect(has(goes_on.read("task"), "\r\n\r\ntrace of "), "what comes after a request is ignored");
   expect(has(answer_to<tcp_client>(port, get("/long-turns" + query_of(here))), "\r\n\r\n[]\n"),
          "nothing has taken long");
 }

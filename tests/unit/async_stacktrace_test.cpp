@@ -6,6 +6,7 @@
 #include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/fork_join.hpp>
 #include <coracle/compose/when_all.hpp>
+#include <coracle/core/shared_task.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/inspect/async_stacktrace.hpp>
@@ -52,6 +53,8 @@ task<async_stacktrace> one_of_two() {
   auto [first, second] = co_await when_all(in_the_middle("here"), take_trace());
   co_return first;
 }
+shared_task<async_stacktrace> in_a_shared_task() { co_return co_await take_trace(); }
+task<async_stacktrace> await_shared_task() { co_return co_await in_a_shared_task(); }
 task<int> count_down(int depth, async_stacktrace& found) {
   if (depth == 0) {
     found = co_await this_task::stacktrace();
@@ -122,6 +125,11 @@ TEST_CASE("async_stacktrace: goes on through what changes how work ends, and nam
   CHECK(trace_through([](task<> work) { return timeout(std::move(work), std::chrono::hours(1)); }) ==
         "#0  wait_for; #1  limit; #2  wait_wrapped; testing::poll(); ");
 }
+TEST_CASE(
+    "async_stacktrace: goes on from a task to the shared_task that awaits it, with nothing in between") {
+  CHECK(text_of(names_in(sync_wait(await_shared_task()))) == "#0  take_trace; #1  in_a_shared_task; ");
+}
+
 TEST_CASE("async_stacktrace: is cut off at its maximum depth") {
   async_stacktrace found;
   CHECK(sync_wait(count_down(20, found)) == 20);

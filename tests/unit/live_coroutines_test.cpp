@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include <dlfcn.h>
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -7,6 +9,7 @@
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/yield.hpp>
+#include <coracle/inspect/async_stacktrace.hpp>
 #include <coracle/inspect/live_coroutines.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/net/unix_socket.hpp>
@@ -17,11 +20,17 @@
 #include <coracle/testing/virtual_time_loop.hpp>
 #include <coroutine>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "../../src/inspect/own_symbols.hpp"
 #include "../../src/inspect/symbols.hpp"
 #include "../support/abort_message.hpp"
 
@@ -70,6 +79,8 @@ task<> await_hour(io_service& io) { co_await io.schedule_after(std::chrono::hour
 task<> await_any_of_three(async_manual_reset_event& event) {
   co_await when_any(await_forever(event), await_below(event), await_forever(event));
 }
+task<> await_all_of_two(async_manual_reset_event& event) { co_await when_all(event, await_forever(event)); }
+task<> await_any_of_two(async_manual_reset_event& event) { co_await when_any(event, await_forever(event)); }
 std::vector<task<>> two_that_wait(async_manual_reset_event& event) {
   std::vector<task<>> two;
   two.push_back(await_forever(event));
@@ -125,6 +136,41 @@ held hold_once() { co_return; }
   for (int i = 0; i != 4096; ++i) room[i] = words[i % 2];
   asm volatile("" : : "r"(room) : "memory");
 }
+
+bool knows_file(const char* name) {
+  return detail::own_symbols::with([name](const detail::symbols& names) {
+    return std::any_of(names.begin(), names.end(), [name](const detail::module& each) {
+      return std::strstr(each.path.c_str(), name) != nullptr;
+    });
+  });
+}
+/// Returns how often the whole file of the program is mapped, for its symbols.
+int mappings_of_symbols() {
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe");
+  const auto size = std::filesystem::file_size(program);
+  const auto page = static_cast<std::uintmax_t>(::sysconf(_SC_PAGESIZE));
+  std::ifstream maps("/proc/self/maps");
+  int count = 0;
+  for (std::string line; std::getline(maps, line);) {
+    const detail::mapping each = detail::mapping_of_line(line.c_str());
+    count += each.path == program && each.end - each.begin == (size + page - 1) / page * page;
+  }
+  return count;
+}
+
+/// Constructed before main(), so destroyed after what is constructed later.
+struct end_of_child {
+  end_of_child() = default;
+  end_of_child(const end_of_child&) = delete;
+  end_of_child& operator=(const end_of_child&) = delete;
+  ~end_of_child() {
+    if (!is_child) return;
+    std::fputs(live_coroutines().c_str(), stderr);
+    ::_exit(0);
+  }
+  bool is_child = false;
+};
+end_of_child at_end;
 
 constexpr bool is_searched = !CORACLE_ADDRESS_SANITIZER() && !CORACLE_HAS_FEATURE(thread_sanitizer);
 }  // namespace
@@ -196,6 +242,27 @@ TEST_CASE("live_coroutines: the branches of a combinator are below the coroutine
         "1 await_forever; 1 await_forever; ");
 }
 
+TEST_CASE("live_coroutines: what is no coroutine waits in the combinator that awaits it" *
+          doctest::skip(!is_searched)) {
+  async_manual_reset_event door;
+  auto all = testing::poll(await_all_of_two(door));
+  auto any = testing::poll(await_any_of_two(door));
+  REQUIRE(!all.run());
+  REQUIRE(!any.run());
+  const std::string text = without_namespace(live_coroutines());
+  CAPTURE(text);
+  for (const char* name : {"all", "any"}) {
+    const std::size_t at = text.find("await_" + std::string(name) + "_of_two  (");
+    REQUIRE(at != std::string::npos);
+    const std::string line = text.substr(at, text.find('\n', at) - at);
+    CHECK(line.find(")  in when_" + std::string(name) + "(): waits for async_manual_reset_event") !=
+          std::string::npos);
+  }
+  door.set();
+  CHECK(all.run());
+  CHECK(any.run());
+}
+
 TEST_CASE("live_coroutines: too many for trees are counted" * doctest::skip(!is_searched)) {
   static async_manual_reset_event door;
   std::vector<task<>> many;
@@ -241,4 +308,34 @@ TEST_CASE("live_coroutines: those that are left at the end of the program are re
   CAPTURE(message);
   CHECK(message.starts_with("coracle: the program ends, and nobody will resume\n"));
   CHECK(has_tree(message, {"await_below  (", "await_forever  ("}));
+}
+
+TEST_CASE("live_coroutines: listed in a destructor at the end of the program" * doctest::skip(!is_searched)) {
+  coracle_test::child_process child{[] {
+    at_end.is_child = true;
+    CHECK(!live_coroutines().empty());
+    std::exit(0);
+  }};
+  CHECK(child.read_until('\0').find(" coroutine") != std::string::npos);
+  CHECK(child.wait() == 0);
+}
+
+TEST_CASE("live_coroutines: the program's file is mapped once for its symbols") {
+  static_cast<void>(live_coroutines());
+  const int before = mappings_of_symbols();
+  const held one = hold_once();
+  static_cast<void>(async_stacktrace::of(one.handle).to_string());
+  one.handle.destroy();
+  detail::own_symbols::load();
+  CHECK(mappings_of_symbols() == before);
+}
+
+TEST_CASE("live_coroutines: a library that is loaded later is searched, too") {
+  const char* const name = "libutil.so.1";  // of glibc
+  REQUIRE(!knows_file(name));
+  void* const library = ::dlopen(name, RTLD_NOW);
+  REQUIRE(library);
+  CHECK(knows_file(name));
+  ::dlclose(library);
+  CHECK(!knows_file(name));
 }

@@ -1,6 +1,7 @@
 // tests/unit/simulate_test.cpp -- many seeds, every fault: what simulate() finds, and what it reports.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/task.hpp>
@@ -9,6 +10,8 @@
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/simulation/simulate.hpp>
 #include <coracle/time/sleep.hpp>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <new>
 #include <stdexcept>
@@ -95,6 +98,24 @@ TEST_CASE("simulate: what ends the program says which seed it was") {
   CHECK(message == "in a simulation with seed 4\n");
 }
 
+TEST_CASE("simulate: a handler of the program is called after that, and is left as it was") {
+  const std::string message = coracle_test::abort_message([] {
+    struct sigaction own{}, now{};
+    own.sa_sigaction = [](int, siginfo_t* info, void*) {
+      std::fputs(info->si_pid == ::getpid() ? "handled\n" : "no information\n", stderr);
+    };
+    own.sa_flags = SA_SIGINFO | static_cast<int>(SA_RESETHAND);
+    ::sigaction(SIGABRT, &own, nullptr);
+    simulate({.count = 1}, [](simulation&) { simulate({.count = 1}, [](simulation&) {}); });
+    ::sigaction(SIGABRT, nullptr, &now);
+    const bool is_left = now.sa_sigaction == own.sa_sigaction && (now.sa_flags & SA_SIGINFO) &&
+                         (now.sa_flags & static_cast<int>(SA_RESETHAND));
+    std::fputs(is_left ? "as before\n" : "changed\n", stderr);
+    simulate({.count = 1, .first = 7}, [](simulation&) { std::abort(); });
+  });
+  CHECK(message == "as before\nin a simulation with seed 7\nhandled\n");
+}
+
 TEST_CASE("simulate: CORACLE_SEED runs that seed only, and prints its whole trace") {
   const std::string message = coracle_test::abort_message([] {
     ::setenv("CORACLE_SEED", "77", 1);
@@ -107,6 +128,11 @@ TEST_CASE("simulate: CORACLE_SEED runs that seed only, and prints its whole trac
   });
   CHECK(has(message, "simulation, seed 77: was run alone because CORACLE_SEED is set.\n"));
   CHECK(has(message, "this is it\n"));
+  const std::string ignored = coracle_test::abort_message([] {
+    ::setenv("CORACLE_SEED", "0x4d", 1);
+    if (simulate({.count = 10}, [](simulation&) {}).seeds == 10) std::abort();
+  });
+  CHECK(ignored.empty());
 }
 
 TEST_CASE(
@@ -128,6 +154,20 @@ TEST_CASE(
     if (result == EXIT_FAILURE) std::abort();
   });
   CHECK(unknown == "no case of that name\n");
+}
+
+TEST_CASE("simulate_main: arguments that are no numbers of seeds are refused") {
+  const std::string message = coracle_test::abort_message([] {
+    char program[] = "program", no_number[] = "--help", none[] = "0";
+    for (char* each : {no_number, none}) {
+      char* arguments[] = {program, each};
+      const int result = coracle::testing::simulate_main(2, arguments, {{"one", [](simulation&) {}}});
+      if (result != EXIT_FAILURE) std::fputs("accepted\n", stderr);
+    }
+    std::abort();
+  });
+  const std::string usage = "usage: program [SEEDS [FIRST [NAME]]], with at least one seed\n";
+  CHECK(message == usage + usage);
 }
 
 /// Two uploads in parts, each retried once.
@@ -201,6 +241,11 @@ TEST_CASE("for_every_fault: finds an error that is swallowed, a wrong one, and a
     }
   };
   CHECK(has(failure_of([&] { for_every_fault(2, translates); }), "an exception left the scenario: broken"));
+
+  const auto throws_a_number = [](simulation& sim) {
+    if (sim.fails("send")) throw 1;  // NOLINT: any exception may leave it
+  };
+  CHECK(for_every_fault(2, throws_a_number).operations == 1);
 
   const auto loses_a_permit = [](simulation& sim) {
     coracle::async_semaphore permits{1};

@@ -154,7 +154,7 @@ TEST_CASE("trace: the turns of a run_loop, and what each task waited for") {
   }));
   CHECK(count_slices(slices, 2, "waits to lock async_mutex", "traced_child") == 1);
   CHECK(count_slices(slices, 2, "waits for its children", "start_on") != 0);
-  CHECK(text.find("6 turns") != std::string::npos);
+  CHECK(text.find(": 1 thread, 6 turns\n") != std::string::npos);
   CHECK(text.find("\nstart_on 1 ") != std::string::npos);
   CHECK(text.find("\ntraced_child 2 ") != std::string::npos);
 }

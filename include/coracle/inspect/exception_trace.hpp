@@ -23,7 +23,9 @@ namespace coracle {
 void trace_exceptions(bool records = true) noexcept;
 
 /// Returns the awaits that led to the task that the exception left first, innermost first. Empty for an
-/// exception that has left no task since trace_exceptions(), or after which 64 others have.
+/// exception that has left no task since trace_exceptions(), or after which 64 others have. Exceptions are
+/// told apart by their addresses: one that has left no task may have the address, and so the trace, of one
+/// that is over.
 /// Threads     any.
 /// Exceptions  none.
 [[nodiscard]] async_stacktrace trace_of(const std::exception_ptr& exception) noexcept;

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "../mapped_object.hpp"
+#include "../own_symbols.hpp"
 #include "../turn_recorder.hpp"
 #include "as_json.hpp"
 #include "as_metrics.hpp"
@@ -159,7 +160,8 @@ void inspector_server::receive(connection& its, steady_time now) {
     its.has_ended = true;  // it still reads
     return;
   }
-  // What comes after the request is no part of it.
+  // What comes after the request is no part of it: a line break, while a trace is being recorded.
+  if (size != 0 && its.records) return;
   if (size == 0 || !its.to_send.empty() || its.received.size() + size > most_in_request) {
     its.is_closed = true;
     return;
@@ -281,8 +283,7 @@ void inspector_server::end_trace(steady_time now) {
 std::string inspector_server::take_long_turns(steady_time now) {
   watch_long_turns(true);
   turns_until_ = now + between_questions;
-  if (!names_) names_ = std::make_unique<symbols>(process_);
-  return json_of(turn_recorder::long_turns(), *names_) + '\n';
+  return json_of(turn_recorder::long_turns(), names()) + '\n';
 }
 void inspector_server::watch_long_turns(bool wanted) noexcept {
   if (std::exchange(watches_turns_, wanted) == wanted) return;
@@ -327,7 +328,11 @@ const std::string& inspector_server::count_coroutines(steady_time now) {
 }
 
 symbols& inspector_server::names() {
-  if (!names_) names_ = std::make_unique<symbols>(process_);
+  const std::uint64_t loads = own_symbols::count_loads();
+  if (names_ && loads == loads_before_) return *names_;
+  lines_ = suspension_lines();  // by the files that are mapped
+  names_ = std::make_unique<symbols>(process_);
+  loads_before_ = loads;
   return *names_;
 }
 }  // namespace coracle::detail

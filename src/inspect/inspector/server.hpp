@@ -76,6 +76,7 @@ class inspector_server {
   bool watches_turns_ = false;
   steady_time turns_until_{};
   std::unique_ptr<symbols> names_;  // 40 KiB
+  std::uint64_t loads_before_ = 0;  ///< of files, before names_ was made
   suspension_lines lines_;
   thread_handle thread_{};
 };

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/testing/allocations.hpp>
@@ -11,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <string_view>
+#include <system_error>
 
 // Under a sanitizer: registers a function to call before it ends the program.
 extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*call)());
@@ -22,27 +25,30 @@ char running_now[256];
 void name_what_runs() noexcept {
   if (::write(STDERR_FILENO, running_now, std::strlen(running_now)) < 0) return;
 }
-extern "C" void name_what_runs_and_die(int signal) {
-  name_what_runs();
-  std::signal(signal, SIG_DFL);
-  std::raise(signal);
-}
 
-/// While it lives, anything that ends the program first prints the seed on stderr.
+/// While it lives, anything that ends the program first prints the seed on stderr. Then it is handled as
+/// before: test frameworks and crash handlers have handlers of their own.
 class last_words {
  public:
   last_words() noexcept {
+    if (outermost_) return;
+    outermost_ = this;
+    struct sigaction own{};
+    own.sa_sigaction = &on_signal;
+    own.sa_flags = SA_SIGINFO | SA_ONSTACK;
     for (std::size_t i = 0; i != signals.size(); ++i) {
-      outer_[i] = std::signal(signals[i], &name_what_runs_and_die);
-      if (outer_[i] != SIG_DFL) std::signal(signals[i], outer_[i]);
+      ::sigaction(signals[i], nullptr, &outer_[i]);
+      if (outer_[i].sa_handler != SIG_IGN) ::sigaction(signals[i], &own, nullptr);
     }
     if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(&name_what_runs);
   }
   last_words(const last_words&) = delete;
   last_words& operator=(const last_words&) = delete;
   ~last_words() {
-    for (std::size_t i = 0; i != signals.size(); ++i) std::signal(signals[i], outer_[i]);
+    if (outermost_ != this) return;
+    for (const int signal : signals) restore(signal);
     if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(nullptr);
+    outermost_ = nullptr;
   }
   static void say(std::uint64_t seed, const char* fault, std::uint64_t k) noexcept {
     std::snprintf(running_now, sizeof running_now, "in a simulation with seed %llu%s%s%.0llu\n",
@@ -52,13 +58,35 @@ class last_words {
 
  private:
   static constexpr std::array signals{SIGABRT, SIGSEGV, SIGTERM};
-  void (*outer_[signals.size()])(int);
+
+  static void on_signal(int signal, siginfo_t* info, void*) noexcept {
+    name_what_runs();
+    outermost_->restore(signal);
+    // A fault recurs on return; a sent signal does not.
+    if (signal == SIGABRT || info->si_code <= 0) ::raise(signal);
+  }
+  void restore(int signal) const noexcept {
+    for (std::size_t i = 0; i != signals.size(); ++i) {
+      if (signals[i] == signal) ::sigaction(signal, &outer_[i], nullptr);
+    }
+  }
+
+  static inline constinit last_words* outermost_ = nullptr;
+  struct sigaction outer_[signals.size()]{};
 };
+
+/// Returns false if the text is no number.
+bool read_number(std::string_view text, std::uint64_t& to) noexcept {
+  const char* const end = text.data() + text.size();
+  const std::from_chars_result result = std::from_chars(text.data(), end, to);
+  return result.ec == std::errc() && result.ptr == end;
+}
 
 std::optional<std::uint64_t> seed_of_environment() {
   const char* const text = std::getenv("CORACLE_SEED");
-  if (!text || !*text) return std::nullopt;
-  return std::strtoull(text, nullptr, 10);
+  std::uint64_t seed = 0;
+  if (!text || !read_number(text, seed)) return std::nullopt;
+  return seed;
 }
 
 std::string how_again(std::uint64_t seed) {
@@ -178,7 +206,7 @@ constexpr auto any_error = [](auto call) {
     call();
   } catch (const simulation_failure&) {
     throw;
-  } catch (const std::exception&) {
+  } catch (...) {  // NOLINT: any is allowed
   }
 };
 }  // namespace
@@ -226,8 +254,11 @@ std::uint64_t run_case(const char* program, const simulation_case& each, const s
 
 int simulate_main(int argc, char** argv, std::initializer_list<simulation_case> cases) {
   simulated_seeds seeds;
-  if (argc > 1) seeds.count = std::strtoull(argv[1], nullptr, 10);
-  if (argc > 2) seeds.first = std::strtoull(argv[2], nullptr, 10);
+  if ((argc > 1 && !read_number(argv[1], seeds.count)) || (argc > 2 && !read_number(argv[2], seeds.first)) ||
+      seeds.count == 0) {
+    std::fprintf(stderr, "usage: %s [SEEDS [FIRST [NAME]]], with at least one seed\n", argv[0]);
+    return EXIT_FAILURE;
+  }
   std::uint64_t all = 0;
   for (const simulation_case& each : cases) {
     if (argc > 3 && std::string_view(argv[3]) != each.name) continue;

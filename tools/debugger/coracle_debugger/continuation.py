@@ -10,12 +10,15 @@ class Continuation:
 
     __slots__ = ("address", "text")
     SCOPE = functions.PROMISE  # where the child of an async_scope has its address: the promise begins with it
+    OF_ALL = functions.PROMISE  # where one of several children has the address of the frame that they share: likewise
+    IS_ONE_OF_SEVERAL = "one of several children"  # the text is that of the frame that they share
     _TEXTS = ((r"waiting_thread::finished", "sync_wait()"), (r"siblings::rule\)[01], .*child_is_over", "when_all()"),
-              (r"siblings::rule\)[23], .*child_is_over|\bsibling<.*::over", "when_any()"),
+              (r"siblings::rule\)[23], .*child_is_over", "when_any()"), (r"\bsibling<.*::over", IS_ONE_OF_SEVERAL),
               (r"\bfork_join_operation<", "fork_join()"), (r"\bended_work<.*?\bas_outcome_operation<", "as_outcome()"),
               (r"\bended_work<.*?\bas_optional_operation<", "as_optional()"),
               (r"\bended_work<.*?\bas_expected_operation<", "as_expected()"),
-              (r"\bended_work<.*?\bthrowing_operation<", "throwing()"), (r"\bended_work<", ""), (r"io_run.*::ended", "io_service::run()"),
+              (r"\bended_work<.*?\bthrowing_operation<", "throwing()"), (r"\bended_work<|\bparent_bridge::", ""),
+              (r"io_run.*::ended", "io_service::run()"),
               (r"poll.*::completed", "testing::poll()"), (r"virtual_time_loop.*::completed", "virtual_time_loop"),
               (r"spawned|\bscope_", "async_scope"))
 

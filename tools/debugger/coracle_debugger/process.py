@@ -354,7 +354,8 @@ class Process:
         addresses = [word & ~7 for word in words]
         calls, scopes = memory.words(addresses), memory.words(addresses, Continuation.SCOPE)
         texts = {call: self._text_of_continuation(call) for call in set(calls)}
-        texts = list(map(texts.__getitem__, calls))
+        texts = [self._text_of_one_of_several(address) if text is Continuation.IS_ONE_OF_SEVERAL else text
+                 for address, text in zip(addresses, map(texts.__getitem__, calls))]
         of_scopes = {scope for scope, text in zip(scopes, texts) if text == "async_scope"}
         of_scopes = {scope: self._row_around(scope) for scope in of_scopes}
         for at, (address, text, scope) in enumerate(zip(addresses, texts, scopes)):
@@ -403,8 +404,14 @@ class Process:
             self._texts[function] = Continuation.text_of(function) if function else None
         return self._texts[function]
 
+    def _text_of_one_of_several(self, address):
+        of_all = memory.word(address + Continuation.OF_ALL)
+        return self._text_of_continuation(memory.word(of_all)) or "when_any()"
+
     def _continuation(self, address):
         text = self._text_of_continuation(memory.word(address))
+        if text is Continuation.IS_ONE_OF_SEVERAL:
+            text = self._text_of_one_of_several(address)
         return Continuation(address, text) if text is not None else None
 
     # ---- for reports ----

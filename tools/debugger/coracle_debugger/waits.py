@@ -1,8 +1,10 @@
 """The wait graph: which object each coroutine waits for, who holds it or could wake it, and which waits nothing can end."""
 import bisect
 import functools
+import itertools
+import re
 
-from . import memory, process
+from . import memory, names, process
 from .coroutines import Coroutine
 
 _LOCKABLE = ("async_mutex", "async_semaphore", "async_shared_mutex")
@@ -25,6 +27,12 @@ def lives(coroutine, name):
     """Whether a local is in scope where the coroutine is suspended, as far as anybody can tell."""
     visible = coroutine.function.visible_at(coroutine.address, coroutine.state)
     return visible is None or name in visible
+
+
+def _stops_at_deadline(function):
+    """Whether it is the library's, in timeout() or at the end of async_finally(): what it awaits is stopped in time."""
+    symbol = names.symbol_at(function.address) or ""
+    return re.search(r"\bcoracle::detail::(limit|run_finally)<|7coracle6detail(5limit|11run_finally)I", symbol) is not None
 
 
 class Graph:
@@ -117,7 +125,7 @@ class Graph:
         """The waiting coroutines that nothing can wake which can go on itself. Only a stop request could end their waits.
 
         What can go on: threads outside the library, coroutines that run, sleep, are queued at an executor, or wait for what is
-        unknown. From there, as a garbage collector does: an object of which they have an address can be set, so its waiters
+        unknown, also as one of several in a when_any(), and what is in a timeout(). From there, as a garbage collector does: an object of which they have an address can be set, so its waiters
         can go on, and what awaits these. Memory without an owner can be reached by everything that can go on."""
         if self._endless is None:
             self._endless = self._find_endless()
@@ -153,7 +161,8 @@ class _Reached:
             if not process.is_blocked_by_coracle(thread):
                 self._go_on(-thread.num)
         everything = self.graph.snapshot.coroutines
-        waiting = self.graph.waiting & everything.waits.sure()
+        waiting, timed = self.graph.waiting & everything.waits.sure(), []
+        with_deadline = set(filter(_stops_at_deadline, self.graph.snapshot.functions.values()))
         for each in map(everything.of_row, everything.children):
             awaited = each.awaited
             self._awaiting.update((child.address, each.address) for child in awaited)
@@ -161,11 +170,15 @@ class _Reached:
             self._unfinished[each.address] = len(awaited) if waits_for_all else 1
             if awaited:
                 waiting.add(each.row)
+            if each.function in with_deadline or (not waits_for_all and each.address in self.graph.snapshot.other_waits):
+                timed.append(each)  # then what it awaits gets a stop request
         for each in everything.running.values():
             self._go_on(-each.thread.num)
         for each in map(everything.of_row, set(range(len(everything))) - waiting):
             if each.is_started:
                 self._go_on(each.address)
+        for each in itertools.chain.from_iterable(map(below, timed)):
+            self._go_on(each.address)
 
     # ---- who has pointers to what ----
 
