@@ -197,6 +197,44 @@ TEST_CASE("socket: a batch of datagrams is sent with one operation, and received
   }());
 }
 
+TEST_CASE("socket: a batch that was received is sent as it is, without the rest of its room") {
+  service_under_test here;
+  io_service& io = here.io;
+  socket server = socket::create_udpv4(io), client = socket::create_udpv4(io);
+  server.bind(any_port);
+  client.bind(any_port);
+  io.run([&]() -> task<> {
+    datagram_batch batch{2, 8};
+    auto receive = recv_batch(server, batch);
+    for (const std::string_view text : {"four", "a long one", "x"}) {
+      CHECK(co_await client.send_to(server.local_endpoint(), text) == text.size());
+      CHECK(co_await receive == 1);
+      CHECK(batch.is_cut(0) == (text.size() > 8));
+      CHECK(co_await send_batch(server, batch) == 1);
+      CHECK(batch.size() == 0);
+      CHECK(co_await receive_some(client) == text.substr(0, 8));
+    }
+  }());
+}
+
+TEST_CASE("socket: sending a batch again sends what remains, and what was added") {
+  service_under_test here;
+  io_service& io = here.io;
+  socket receiver = socket::create_udpv4(io), sender = socket::create_udpv4(io);
+  receiver.bind(any_port);
+  io.run([&]() -> task<> {
+    datagram_batch batch{3, 8};
+    batch.add(receiver.local_endpoint(), bytes_of("1"));
+    auto send = send_batch(sender, batch);
+    CHECK(co_await send == 1);
+    batch.add(receiver.local_endpoint(), bytes_of("2"));
+    batch.add(receiver.local_endpoint(), bytes_of("3"));
+    CHECK(co_await send == 2);
+    CHECK(batch.size() == 0);
+    for (const char* const each : {"1", "2", "3"}) CHECK(co_await receive_some(receiver) == each);
+  }());
+}
+
 TEST_CASE("datagram_batch: more bytes than there are addresses throw std::bad_alloc") {
   constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
   CHECK_THROWS_AS(datagram_batch(1, most), std::bad_alloc);
