@@ -493,6 +493,23 @@ TEST_CASE(
   CHECK(received == "onetwo");
 }
 
+TEST_CASE(
+    "unix_socket: a recv_message() that has a name is awaited again, and has its room for descriptors") {
+  io_service io;
+  unix_pair ends = make_unix_pair(io, unix_kind::datagram);
+  std::array<owned_descriptor, 2> passed;
+  std::string room(8, '?');
+  const std::array<int, 2> both{STDERR_FILENO, STDERR_FILENO};
+  io.run([&]() -> coracle::task<> {
+    auto receive = ends.second.recv_message(room, passed);
+    for (const std::size_t count : {std::size_t{0}, std::size_t{2}, std::size_t{1}, std::size_t{2}}) {
+      co_await ends.first.send_message(bytes_of("m"), std::span{both}.first(count));
+      const auto received = co_await receive;
+      CHECK(received.descriptors == count);
+    }
+  }());
+}
+
 TEST_CASE("unix_socket: a wait for a message is stopped, and takes neither bytes nor descriptors") {
   io_service io;
   unix_pair ends = make_unix_pair(io);
