@@ -68,7 +68,11 @@ std::int64_t end_of_connect(io_request& r) noexcept {
   return -1;
 }
 std::int64_t connect(io_request& r) noexcept {
-  if (r.begun) return end_of_connect(r);
+  if (r.begun) {
+    const std::int64_t result = end_of_connect(r);
+    r.begun = result == not_ready;
+    return result;
+  }
   if (::connect(r.record->fd, static_cast<const sockaddr*>(r.address), r.address_size) == 0) return 0;
   // An interrupted connect() continues in the background, like one that returns EINPROGRESS.
   r.begun = errno == EINPROGRESS || errno == EINTR;

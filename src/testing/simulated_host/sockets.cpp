@@ -148,6 +148,7 @@ std::int64_t stream_socket::connect(io_request& request) {
     return result;
   }
   if (state_ == state::connecting) return not_ready;
+  request.begun = false;
   if (state_ == state::connected) return 0;
   state_ = state::fresh;
   return -error_;
