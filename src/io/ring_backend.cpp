@@ -410,12 +410,11 @@ bool ring_backend::conclude(io_request& request, std::int64_t result) noexcept {
   if (result >= 0) {
     if (!waits_until_ready(request)) return true;
     request.result = is_stopped ? -ECANCELED : try_now(request);
-    if (request.result == not_ready && request.opcode == io_opcode::accept)
-      request.result = accept_none(request);
+    if (request.result == not_ready) request.result = end_if_shut_down(request);
     return request.result != not_ready;
   }
   if (result == -EAGAIN && request.opcode == io_opcode::accept) {
-    if (const std::int64_t end = accept_none(request); end != not_ready) request.result = end;
+    if (const std::int64_t end = end_if_shut_down(request); end != not_ready) request.result = end;
     return true;
   }
   const bool is_interrupted = result == -ECANCELED || result == -EINTR;

@@ -11,6 +11,7 @@
 #include <coracle/core/task.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/net/datagram_batch.hpp>
+#include <coracle/net/datagram_segments.hpp>
 #include <coracle/net/socket.hpp>
 #include <cstddef>
 #include <limits>
@@ -135,6 +136,57 @@ TEST_CASE("socket: a connected UDP socket learns that nobody listens, and discon
     co_await client.disconnect();
     CHECK(client.remote_endpoint() == ip_endpoint{ipv4_endpoint{}});
     CHECK(co_await error_of(client.send("x", 1)) == std::errc::destination_address_required);
+  }());
+}
+
+/// Receives a datagram, and then nothing, as the socket is closed for receiving: while it waits, and before.
+task<> receive_until_closed(io_service& io, socket& server, auto receive) {
+  socket client = socket::create_udpv4(io);
+  client.bind(any_port);
+  co_await client.connect(server.local_endpoint());
+  co_await server.send_to(client.local_endpoint(), "come");
+  CHECK(co_await receive(client) == 4);
+  const auto wait = [&]() -> task<> { CHECK(co_await receive(client) == 0); };
+  const auto close = [&]() -> task<> {
+    co_await io.schedule();
+    client.close_recv();
+  };
+  co_await coracle::when_all(wait(), close());
+  co_await wait();
+}
+
+TEST_CASE("socket: close_recv() ends what waits for a datagram") {
+  service_under_test here;
+  io_service& io = here.io;
+  socket server = socket::create_udpv4(io);
+  server.bind(any_port);
+  std::array<char, 8> room;
+  const auto recv = [&](socket& from) -> task<std::size_t> { co_return co_await from.recv(room); };
+  const auto recv_from = [&](socket& from) -> task<std::size_t> {
+    const auto [size, sender] = co_await from.recv_from(room);
+    CHECK(sender == server.local_endpoint());
+    co_return size;
+  };
+  const auto recv_parts = [&](socket& from) -> task<std::size_t> {
+    const mutable_buffer parts[] = {room};
+    co_return co_await from.recv(parts);
+  };
+  const auto recv_segments = [&](socket& from) -> task<std::size_t> {
+    const auto received = co_await coracle::net::recv_segments(from, room);
+    CHECK(received.segment_size == received.size);
+    co_return received.size;
+  };
+  const auto receive_batch = [&](socket& from) -> task<std::size_t> {
+    datagram_batch batch{2, 8};
+    const std::size_t count = co_await recv_batch(from, batch);
+    co_return count == 0 ? 0 : batch.bytes(0).size();
+  };
+  io.run([&]() -> task<> {
+    co_await receive_until_closed(io, server, recv);
+    co_await receive_until_closed(io, server, recv_from);
+    co_await receive_until_closed(io, server, recv_parts);
+    co_await receive_until_closed(io, server, recv_segments);
+    co_await receive_until_closed(io, server, receive_batch);
   }());
 }
 

@@ -90,7 +90,7 @@ class [[nodiscard("nothing is sent until this is awaited")]] send_batch_operatio
 };
 
 /// Awaitable of the number of datagrams received: as many as have arrived and `into` has room for, at least
-/// one. They replace what `into` held. recvmmsg(2).
+/// one, or 0 after close_recv(). They replace what `into` held. recvmmsg(2).
 ///
 /// The other fields are those of socket::recv_from(). Requires: a UDP socket; `into` outlives the operation
 /// and is not used meanwhile.
