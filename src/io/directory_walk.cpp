@@ -62,6 +62,10 @@ std::span<const directory_entry> directory_walk::next_batch(const stop_token& st
 
 void directory_walk::fill(const stop_token& stop) {
   if (!names_) open_first();
+  if (options_.max_depth == 0) {
+    has_ended_ = true;
+    return;
+  }
   while (count_ < batch_size && !stop.stop_requested()) {
     if (names_read_ < names_size_) {
       add_next_entry();

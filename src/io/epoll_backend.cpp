@@ -120,8 +120,7 @@ bool epoll_backend::attempt(io_request& request) noexcept {
   drained_stream& input = record_of(request).input;
   if (input.is_drained_for(request)) return false;
   request.result = try_now(request);
-  if (request.result == not_ready && request.opcode == io_opcode::accept && input.is_shut_down())
-    request.result = accept_none(request);
+  if (request.result == not_ready && input.is_shut_down()) request.result = end_if_shut_down(request);
   if (request.result == not_ready) return false;
   request.progress = io_event::state::finished;
   input.completed(request);

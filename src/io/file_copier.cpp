@@ -73,7 +73,14 @@ bool file_copier::find_data() {
     data_end_ = no_end;
     return true;
   }
-  const std::int64_t begin = from_system_.seek(from_, position_, SEEK_DATA);
+  std::int64_t begin = from_system_.seek(from_, position_, SEEK_DATA);
+  if (begin == -ENXIO) {
+    // The file may grow meanwhile: only up to a size that is read before the search it surely has no data.
+    struct ::stat from{};
+    checked(from_system_.status(from_, from));
+    size_with_hole_ = static_cast<std::uint64_t>(from.st_size);
+    begin = from_system_.seek(from_, position_, SEEK_DATA);
+  }
   if (begin == -ENXIO) return false;
   const std::int64_t end =
       begin < 0 ? begin : from_system_.seek(from_, static_cast<std::uint64_t>(begin), SEEK_HOLE);
@@ -93,7 +100,10 @@ void file_copier::copy_range(std::size_t size) {
       way_ = way::through_memory;  // files that the system generates, as in /proc, have no size
       continue;
     }
-    if (copied == 0) return end();
+    if (copied == 0) {
+      is_complete_ = true;
+      return;
+    }
     position_ += copied;
     size -= copied;
   }
@@ -117,13 +127,9 @@ std::size_t file_copier::copy_through_memory(std::size_t size) {
 
 /// A hole at the end is a size without data.
 void file_copier::end() {
-  if (has_holes_) {
-    struct ::stat from{};
-    checked(from_system_.status(from_, from));
-    if (const auto size = static_cast<std::uint64_t>(from.st_size); size > position_) {
-      checked(to_system_.set_size(to_, size));
-      position_ = size;
-    }
+  if (size_with_hole_ > position_) {
+    checked(to_system_.set_size(to_, size_with_hole_));
+    position_ = size_with_hole_;
   }
   is_complete_ = true;
 }

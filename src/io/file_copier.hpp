@@ -47,6 +47,7 @@ class file_copier {
   std::unique_ptr<char[]> memory_;
   std::uint64_t position_ = 0;
   std::uint64_t data_end_ = 0;
+  std::uint64_t size_with_hole_ = 0;  // if it ends with a hole
   way way_ = way::undecided;
   bool has_holes_ = false;
   bool is_complete_ = false;

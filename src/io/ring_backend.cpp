@@ -42,6 +42,10 @@ bool waits_until_ready(const io_request& request) noexcept {
   }
 }
 
+bool needs_offset(const io_request& request) noexcept {
+  return request.opcode >= io_opcode::read_at && request.opcode <= io_opcode::write_parts_at;
+}
+
 std::uint64_t address_of(const void* memory) noexcept { return reinterpret_cast<std::uintptr_t>(memory); }
 
 void prepare_transfer(io_uring_sqe& entry, std::uint8_t opcode, const io_request& request) noexcept {
@@ -172,6 +176,7 @@ io_record& ring_backend::attach(int fd, io_descriptor_kind kind) {
   descriptor.backend = this;
   descriptor.kind = kind;
   descriptor.fd = fd;
+  descriptor.is_known_to_seek = false;
   loop_.count_watched(true);
   return descriptor;
 }
@@ -241,6 +246,8 @@ bool ring_backend::submit_file(const use& by, io_request& request) noexcept {
   const bool is_beyond = request.offset > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
   if (request.result == not_ready && is_beyond)
     request.result = -EINVAL;  // as pread(2) does; to io_uring, some such offsets mean current_file_position
+  if (request.result == not_ready && needs_offset(request) && !has_offsets(record_of(request)))
+    request.result = -ESPIPE;  // as pread(2) does; io_uring would ignore the offset
   if (request.result != not_ready) {
     request.progress = io_event::state::finished;
     return false;
@@ -248,6 +255,13 @@ bool ring_backend::submit_file(const use& by, io_request& request) noexcept {
   ++record_of(request).in_kernel;
   begin(by, request);
   return true;
+}
+
+/// Returns false for a FIFO or a terminal.
+bool ring_backend::has_offsets(record& descriptor) noexcept {
+  descriptor.is_known_to_seek =
+      descriptor.is_known_to_seek || ::lseek(descriptor.fd, 0, SEEK_CUR) >= 0 || errno != ESPIPE;
+  return descriptor.is_known_to_seek;
 }
 
 /// For a single request, a system call costs less than a round trip through the ring; for several together,
@@ -410,12 +424,11 @@ bool ring_backend::conclude(io_request& request, std::int64_t result) noexcept {
   if (result >= 0) {
     if (!waits_until_ready(request)) return true;
     request.result = is_stopped ? -ECANCELED : try_now(request);
-    if (request.result == not_ready && request.opcode == io_opcode::accept)
-      request.result = accept_none(request);
+    if (request.result == not_ready) request.result = end_if_shut_down(request);
     return request.result != not_ready;
   }
   if (result == -EAGAIN && request.opcode == io_opcode::accept) {
-    if (const std::int64_t end = accept_none(request); end != not_ready) request.result = end;
+    if (const std::int64_t end = end_if_shut_down(request); end != not_ready) request.result = end;
     return true;
   }
   const bool is_interrupted = result == -ECANCELED || result == -EINTR;

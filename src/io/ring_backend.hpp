@@ -50,7 +50,8 @@ class ring_backend final : public io_backend {
   /// For a file, any number of requests are pushed at once: `reading.mutex` owns their `progress`, whether
   /// they read or write.
   struct record : io_record {
-    std::size_t in_kernel = 0;  // a file's pushed requests; belongs to reading.mutex
+    std::size_t in_kernel = 0;      // a file's pushed requests; belongs to reading.mutex
+    bool is_known_to_seek = false;  // likewise
     record* next_free = nullptr;
     direction reading, writing;
   };
@@ -79,6 +80,7 @@ class ring_backend final : public io_backend {
   void handle(const io_uring_cqe& completion, harvest& found) noexcept;
   void handle(io_request& request, std::int64_t result, completions& completed) noexcept;
   [[nodiscard]] bool tries_call_first(const io_request& request) noexcept;
+  [[nodiscard]] static bool has_offsets(record& descriptor) noexcept;
   // Called with the lock of the request's direction, unless the use is alone:
   bool submit_polled(const use& by, io_request& request, intrusive_list<io_event>& queue,
                      bool tries_call) noexcept;

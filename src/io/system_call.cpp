@@ -68,7 +68,11 @@ std::int64_t end_of_connect(io_request& r) noexcept {
   return -1;
 }
 std::int64_t connect(io_request& r) noexcept {
-  if (r.begun) return end_of_connect(r);
+  if (r.begun) {
+    const std::int64_t result = end_of_connect(r);
+    r.begun = result == not_ready;
+    return result;
+  }
   if (::connect(r.record->fd, static_cast<const sockaddr*>(r.address), r.address_size) == 0) return 0;
   // An interrupted connect() continues in the background, like one that returns EINPROGRESS.
   r.begun = errno == EINPROGRESS || errno == EINTR;
@@ -242,6 +246,31 @@ bool can_be_waited_for(const io_request& r) noexcept {
   return !name || name->sa_family != AF_UNIX;
 }
 
+bool receives(io_opcode code) noexcept {
+  switch (code) {
+    case io_opcode::receive:
+    case io_opcode::receive_from:
+    case io_opcode::receive_message:
+    case io_opcode::receive_parts:
+    case io_opcode::receive_batch:
+      return true;
+    default:
+      return false;
+  }
+}
+/// What a receive gives that has no sender and no bytes.
+std::int64_t receive_nothing(io_request& r) noexcept {
+  if (r.opcode == io_opcode::receive_from) r.address_size = 0;
+  if (r.opcode == io_opcode::receive_message) {
+    auto& its = *static_cast<io_message*>(r.address);
+    its.name_size = 0;
+    its.count = 0;
+    its.segment_size = 0;
+    its.is_cut = false;
+  }
+  return 0;
+}
+
 /// Repeats the call as long as signals interrupt it. Returns its result, -errno or not_ready.
 std::int64_t call_uninterrupted(io_request& r) noexcept {
   for (;;) {
@@ -259,10 +288,12 @@ std::int64_t try_now(io_request& request) noexcept {
   });
 }
 
-std::int64_t accept_none(io_request& request) noexcept {
+std::int64_t end_if_shut_down(io_request& request) noexcept {
+  const bool accepts = request.opcode == io_opcode::accept;
+  if (!accepts && !receives(request.opcode)) return not_ready;
   const std::int64_t state = wait_for(request.record->fd, POLLRDHUP);
   if (state < 0 || (state & POLLRDHUP) == 0) return not_ready;
-  return unless_lost(request, [] { return std::int64_t{-EINVAL}; });
+  return unless_lost(request, [&] { return accepts ? std::int64_t{-EINVAL} : receive_nothing(request); });
 }
 
 std::span<const iovec> parts_of(const io_request& request) noexcept {

@@ -26,9 +26,10 @@ std::int64_t unless_lost(io_request& request, Attempt attempt) noexcept {
 /// Carries out a request on a pollable descriptor if it would not block. Returns what the system call
 /// returned, -errno or not_ready.
 std::int64_t try_now(io_request& request) noexcept;
-/// For an accept that found no connection. Returns -EINVAL if the listener is a Unix socket that was shut
-/// down, which Linux does only if the call waits; otherwise not_ready.
-std::int64_t accept_none(io_request& request) noexcept;
+/// For a request that was not ready. If its socket was shut down for receiving, returns what Linux does only
+/// if the call waits: of an accept at a Unix socket, -EINVAL; of a receive of datagrams, 0. Otherwise
+/// not_ready.
+std::int64_t end_if_shut_down(io_request& request) noexcept;
 /// Reads from a file through the page cache. Returns not_ready unless all of it is cached.
 std::int64_t read_cached(const io_request& request) noexcept;
 /// The parts of a vectored request: an opcode that ends in `_parts` or `_parts_at`.

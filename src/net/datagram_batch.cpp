@@ -103,15 +103,21 @@ void datagram_batch::prepare_to_receive() noexcept {
   }
 }
 
+/// What was received can be sent as it is.
+void datagram_batch::has_received(std::size_t count) noexcept {
+  size_ = count;
+  for (std::size_t i = 0; i != count; ++i)
+    calls_in(memory_.get())[i].msg_hdr.msg_iov->iov_len = bytes(i).size();
+}
+
 recv_batch_operation::recv_batch_operation(socket& receiver, datagram_batch& into, stop_token token) noexcept
     : io_operation(receiver.descriptor_, io_opcode::receive_batch, into.memory_.get(), into.capacity_,
                    std::move(token)),
-      into_(into) {
-  into.prepare_to_receive();
-}
+      into_(into) {}
 std::size_t recv_batch_operation::await_resume() {
-  into_.size_ = static_cast<std::size_t>(take_result("cannot receive datagrams"));
-  return into_.size_;
+  const auto received = static_cast<std::size_t>(take_result("cannot receive datagrams"));
+  into_.has_received(received);
+  return received;
 }
 
 send_batch_operation::send_batch_operation(socket& sender, datagram_batch& from, stop_token token) noexcept

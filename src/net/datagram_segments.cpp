@@ -37,13 +37,18 @@ recv_segments_operation::recv_segments_operation(socket& receiver, mutable_buffe
     : addressed_operation(receiver.descriptor_, io_opcode::receive_message, to.data(), to.size(),
                           std::move(token)),
       receiver_(receiver) {
-  message_.segment_size = 1;  // to be found out
   flags = MSG_TRUNC;
 }
 void recv_segments_operation::prepare() noexcept {
+  message_.segment_size = 1;  // to be found out
   message_.name = storage();
   message_.name_size = address_size;
   address = &message_;
+}
+std::error_code recv_segments_operation::await_error() noexcept {
+  const std::error_code failed = io_operation::await_error();
+  const bool is_cut = !failed && static_cast<std::size_t>(result) > size;
+  return is_cut ? std::error_code(EMSGSIZE, std::system_category()) : failed;
 }
 received_segments recv_segments_operation::await_resume() {
   const auto received = static_cast<std::size_t>(take_result("cannot receive on a socket"));

@@ -112,6 +112,28 @@ TEST_CASE("buffered_writer: two operations at the same time end the program, whi
   CHECK(message_of_overlap<is_too_long, fits>() == message);
   CHECK(message_of_overlap<is_too_long, flushes>() == message);
 }
+template <std::size_t Result>
+struct miscounting_sink {
+  coracle::task<std::size_t> write_some(std::span<const std::byte>, coracle::stop_token) { co_return Result; }
+};
+template <std::size_t Result>
+std::string message_of_miscounting() {
+  return coracle_test::abort_message([] {
+    constexpr unsigned seconds_until_it_hangs = 10;
+    ::alarm(seconds_until_it_hangs);
+    miscounting_sink<Result> sink;
+    buffered_writer writer{sink, 8};
+    sync_wait(writer.write("abc"));
+    sync_wait(writer.flush());
+  });
+}
+TEST_CASE("buffered_writer: a sink that takes nothing, or too much, ends the program, which says so") {
+  const std::string message =
+      "coracle: write_some() of a byte_sink took no bytes, or more than it was given: let it wait until it "
+      "has taken at least one, or throw\n";
+  CHECK(message_of_miscounting<0>() == message);
+  CHECK(message_of_miscounting<4>() == message);
+}
 TEST_CASE("buffered_writer: an operation may begin when the one before was ended where it waited") {
   waiting_stream sink;
   buffered_writer writer{sink, 8};

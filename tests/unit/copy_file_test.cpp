@@ -7,13 +7,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <chrono>
 #include <coracle/io/copy_file.hpp>
 #include <coracle/io/io_service.hpp>
 #include <csignal>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 
+#include "../support/inert_io_system.hpp"
 #include "../support/temporary_folder.hpp"
 
 namespace {
@@ -64,6 +69,65 @@ TEST_CASE("copy_file: holes stay holes, also at both ends") {
   CHECK(to.st_blocks <= from.st_blocks + 64);
   const bool same = text_of(files.from) == text_of(files.to);
   CHECK(same);
+}
+
+/// That of the process, but a file to which data is appended at each time when a search has found no more.
+class system_with_a_growing_file final : public coracle_test::inert_io_system {
+ public:
+  explicit system_with_a_growing_file(std::filesystem::path growing) : growing_(std::move(growing)) {}
+
+  std::chrono::steady_clock::time_point now() noexcept override { return its_.now(); }
+  std::uint64_t ticks() noexcept override { return its_.ticks(); }
+  std::unique_ptr<coracle::detail::io_backend> backend_for(coracle::detail::io_loop& loop) override {
+    return its_.backend_for(loop);
+  }
+  int status(int fd, struct ::stat& about) noexcept override { return its_.status(fd, about); }
+  int set_size(int fd, std::uint64_t size) noexcept override { return its_.set_size(fd, size); }
+  std::int64_t copy_range(int from, int to, std::uint64_t offset, std::size_t size) noexcept override {
+    return its_.copy_range(from, to, offset, size);
+  }
+  std::int64_t seek(int fd, std::uint64_t offset, int whence) noexcept override {
+    const std::int64_t found = its_.seek(fd, offset, whence);
+    if (found == -ENXIO && times_ != 0) {
+      --times_;
+      append();
+    }
+    return found;
+  }
+  std::int64_t read_at(int fd, void* to, std::size_t size, std::uint64_t offset) noexcept override {
+    return its_.read_at(fd, to, size, offset);
+  }
+  std::int64_t write_at(int fd, const void* from, std::size_t size, std::uint64_t offset) noexcept override {
+    return its_.write_at(fd, from, size, offset);
+  }
+
+ private:
+  void append() noexcept {
+    const int fd = ::open(growing_.c_str(), O_WRONLY | O_CLOEXEC | O_APPEND);
+    CHECK(::write(fd, "more", 4) == 4);
+    ::close(fd);
+  }
+
+  io_system& its_ = linux_system();
+  std::filesystem::path growing_;
+  int times_ = 2;
+};
+
+TEST_CASE("copy_file: what is appended to a file with holes meanwhile is copied, or is not there") {
+  coracle_test::temporary_folder folder;
+  const std::filesystem::path from = folder / "from", to = folder / "to";
+  write_text(from, "");
+  std::filesystem::resize_file(from, std::uint64_t{4} << 20);
+  system_with_a_growing_file system{from};
+  coracle::io_service io{system};
+  const auto work = [&]() -> task<> {
+    CHECK(co_await fs::copy_file(io, from, io, to) == std::filesystem::file_size(to));
+  };
+  io.run(work());
+  const std::string whole = text_of(from), copied = text_of(to);
+  CHECK(copied.size() >= std::size_t{4} << 20);
+  const bool is_beginning = whole.starts_with(copied);
+  CHECK(is_beginning);
 }
 
 TEST_CASE("copy_file: a file that the system generates is copied though its size is 0") {

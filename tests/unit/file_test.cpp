@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <coracle/compose/when_all.hpp>
@@ -10,6 +12,7 @@
 #include <coracle/core/task.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/io/owned_descriptor.hpp>
 #include <coracle/io/read_only_file.hpp>
 #include <coracle/io/read_write_file.hpp>
 #include <coracle/io/write_only_file.hpp>
@@ -213,6 +216,31 @@ TEST_CASE("file: unbuffered, it reads and writes whole aligned blocks") {
     CHECK(co_await file->read(4096, in.get(), sizeof(block)) == sizeof(block));
   }());
   CHECK(in->bytes == out->bytes);
+}
+
+TEST_CASE("file: a FIFO has no offsets, whatever the size: an error, and nothing is taken from it") {
+  temporary_folder folder;
+  const fs::path path = folder / "fifo";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  const coracle::owned_descriptor both{::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC)};
+  REQUIRE(::write(both.get(), "bytes", 5) == 5);
+  io_service io;
+  read_write_file file = read_write_file::open(io, path, file_open_mode::open_existing);
+  std::string room(std::size_t{2} << 20, '?');
+  for (const std::size_t size : {std::size_t{5}, room.size()}) {
+    CAPTURE(size);
+    const coracle::mutable_buffer to[] = {{room.data(), size}};
+    const coracle::const_buffer from[] = {{room.data(), size}};
+    const auto fails = [&](auto operation) {
+      const auto error = thrown([&] { io.run(std::move(operation)); });
+      return error && error->code() == std::errc::invalid_seek;
+    };
+    CHECK(fails(file.read(0, room.data(), size)));
+    CHECK(fails(file.read(0, to)));
+    CHECK(fails(file.write(0, room.data(), size)));
+    CHECK(fails(file.write(0, from)));
+  }
+  CHECK(::read(both.get(), room.data(), room.size()) == 5);
 }
 
 TEST_CASE("file: moving it moves what it has open, assigning to it closes what it had") {

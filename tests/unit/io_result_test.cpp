@@ -8,6 +8,7 @@
 #include <coracle/io/filesystem.hpp>
 #include <coracle/io/io_result.hpp>
 #include <coracle/io/process.hpp>
+#include <coracle/net/datagram_segments.hpp>
 #include <coracle/net/unix_socket.hpp>
 #include <csignal>
 #include <variant>
@@ -97,6 +98,9 @@ TEST_CASE("as_io_result: gives errors that the library finds") {
       }
       CHECK(failed == std::errc::message_size);
     }
+    co_await from.send_to(to.local_endpoint(), "long", 4);
+    const auto segments = co_await as_io_result(coracle::net::recv_segments(to, {&one, 1}));
+    CHECK(segments.error() == std::errc::message_size);
   }());
 }
 

@@ -11,6 +11,7 @@
 #include <coracle/core/task.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/net/datagram_batch.hpp>
+#include <coracle/net/datagram_segments.hpp>
 #include <coracle/net/socket.hpp>
 #include <cstddef>
 #include <limits>
@@ -138,6 +139,57 @@ TEST_CASE("socket: a connected UDP socket learns that nobody listens, and discon
   }());
 }
 
+/// Receives a datagram, and then nothing, as the socket is closed for receiving: while it waits, and before.
+task<> receive_until_closed(io_service& io, socket& server, auto receive) {
+  socket client = socket::create_udpv4(io);
+  client.bind(any_port);
+  co_await client.connect(server.local_endpoint());
+  co_await server.send_to(client.local_endpoint(), "come");
+  CHECK(co_await receive(client) == 4);
+  const auto wait = [&]() -> task<> { CHECK(co_await receive(client) == 0); };
+  const auto close = [&]() -> task<> {
+    co_await io.schedule();
+    client.close_recv();
+  };
+  co_await coracle::when_all(wait(), close());
+  co_await wait();
+}
+
+TEST_CASE("socket: close_recv() ends what waits for a datagram") {
+  service_under_test here;
+  io_service& io = here.io;
+  socket server = socket::create_udpv4(io);
+  server.bind(any_port);
+  std::array<char, 8> room;
+  const auto recv = [&](socket& from) -> task<std::size_t> { co_return co_await from.recv(room); };
+  const auto recv_from = [&](socket& from) -> task<std::size_t> {
+    const auto [size, sender] = co_await from.recv_from(room);
+    CHECK(sender == server.local_endpoint());
+    co_return size;
+  };
+  const auto recv_parts = [&](socket& from) -> task<std::size_t> {
+    const mutable_buffer parts[] = {room};
+    co_return co_await from.recv(parts);
+  };
+  const auto recv_segments = [&](socket& from) -> task<std::size_t> {
+    const auto received = co_await coracle::net::recv_segments(from, room);
+    CHECK(received.segment_size == received.size);
+    co_return received.size;
+  };
+  const auto receive_batch = [&](socket& from) -> task<std::size_t> {
+    datagram_batch batch{2, 8};
+    const std::size_t count = co_await recv_batch(from, batch);
+    co_return count == 0 ? 0 : batch.bytes(0).size();
+  };
+  io.run([&]() -> task<> {
+    co_await receive_until_closed(io, server, recv);
+    co_await receive_until_closed(io, server, recv_from);
+    co_await receive_until_closed(io, server, recv_parts);
+    co_await receive_until_closed(io, server, recv_segments);
+    co_await receive_until_closed(io, server, receive_batch);
+  }());
+}
+
 TEST_CASE("socket: a datagram is sent from several pieces, and received into several") {
   service_under_test here;
   io_service& io = here.io;
@@ -194,6 +246,44 @@ TEST_CASE("socket: a batch of datagrams is sent with one operation, and received
     }
     received.clear();
     CHECK(received.size() == 0);
+  }());
+}
+
+TEST_CASE("socket: a batch that was received is sent as it is, without the rest of its room") {
+  service_under_test here;
+  io_service& io = here.io;
+  socket server = socket::create_udpv4(io), client = socket::create_udpv4(io);
+  server.bind(any_port);
+  client.bind(any_port);
+  io.run([&]() -> task<> {
+    datagram_batch batch{2, 8};
+    auto receive = recv_batch(server, batch);
+    for (const std::string_view text : {"four", "a long one", "x"}) {
+      CHECK(co_await client.send_to(server.local_endpoint(), text) == text.size());
+      CHECK(co_await receive == 1);
+      CHECK(batch.is_cut(0) == (text.size() > 8));
+      CHECK(co_await send_batch(server, batch) == 1);
+      CHECK(batch.size() == 0);
+      CHECK(co_await receive_some(client) == text.substr(0, 8));
+    }
+  }());
+}
+
+TEST_CASE("socket: sending a batch again sends what remains, and what was added") {
+  service_under_test here;
+  io_service& io = here.io;
+  socket receiver = socket::create_udpv4(io), sender = socket::create_udpv4(io);
+  receiver.bind(any_port);
+  io.run([&]() -> task<> {
+    datagram_batch batch{3, 8};
+    batch.add(receiver.local_endpoint(), bytes_of("1"));
+    auto send = send_batch(sender, batch);
+    CHECK(co_await send == 1);
+    batch.add(receiver.local_endpoint(), bytes_of("2"));
+    batch.add(receiver.local_endpoint(), bytes_of("3"));
+    CHECK(co_await send == 2);
+    CHECK(batch.size() == 0);
+    for (const char* const each : {"1", "2", "3"}) CHECK(co_await receive_some(receiver) == each);
   }());
 }
 

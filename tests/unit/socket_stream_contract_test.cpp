@@ -284,6 +284,23 @@ TEST_CASE("socket: a connection is not connected again, one that was refused may
   }());
 }
 
+TEST_CASE(
+    "socket: a connect() that has a name is awaited again, after it was refused and after it succeeded") {
+  service_under_test here;
+  io_service& io = here.io;
+  socket listener = socket::create_tcpv4(io), client = socket::create_tcpv4(io);
+  listener.bind(any_port);
+  io.run([&]() -> task<> {
+    auto connect = client.connect(listener.local_endpoint());
+    const auto attempt = [&]() -> task<> { co_await connect; };
+    for (int i = 0; i != 2; ++i) CHECK(co_await error_of(attempt()) == std::errc::connection_refused);
+    listener.listen();
+    CHECK_FALSE(co_await error_of(attempt()));
+    CHECK(co_await error_of(attempt()) == std::errc::already_connected);
+    CHECK(client.remote_endpoint() == listener.local_endpoint());
+  }());
+}
+
 TEST_CASE("socket: a peer that goes with data unread resets the connection") {
   service_under_test here;
   io_service& io = here.io;

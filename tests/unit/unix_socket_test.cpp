@@ -274,6 +274,32 @@ TEST_CASE("unix_socket: close_recv() of a listener ends accept() once pending co
   }
 }
 
+TEST_CASE("unix_socket: close_recv() ends what waits to receive, of every kind") {
+  io_service io;
+  std::array<char, 8> room;
+  for (const unix_kind kind : {unix_kind::stream, unix_kind::datagram, unix_kind::seqpacket}) {
+    for (const bool takes_message : {false, true}) {
+      CAPTURE(static_cast<int>(kind));
+      CAPTURE(takes_message);
+      unix_pair ends = make_unix_pair(io, kind);
+      std::array<owned_descriptor, 1> passed;
+      const auto receive = [&]() -> task<std::size_t> {
+        if (!takes_message) co_return co_await ends.first.recv(room);
+        const auto received = co_await ends.first.recv_message(room, passed);
+        CHECK(received.descriptors == 0);
+        CHECK(received.from.is_unnamed());
+        co_return received.size;
+      };
+      const auto close = [&]() -> task<> {
+        co_await io.schedule();
+        ends.first.close_recv();
+      };
+      CHECK(std::get<0>(io.run(coracle::when_all(receive(), close()))) == 0);
+      CHECK(io.run(receive()) == 0);
+    }
+  }
+}
+
 TEST_CASE("unix_socket: a pair of streams passes bytes and its end, and knows who is at the other one") {
   io_service io;
   unix_pair ends = make_unix_pair(io);
@@ -491,6 +517,23 @@ TEST_CASE(
   };
   CHECK_NOTHROW(io.run(coracle::when_all(receive(), end())));
   CHECK(received == "onetwo");
+}
+
+TEST_CASE(
+    "unix_socket: a recv_message() that has a name is awaited again, and has its room for descriptors") {
+  io_service io;
+  unix_pair ends = make_unix_pair(io, unix_kind::datagram);
+  std::array<owned_descriptor, 2> passed;
+  std::string room(8, '?');
+  const std::array<int, 2> both{STDERR_FILENO, STDERR_FILENO};
+  io.run([&]() -> coracle::task<> {
+    auto receive = ends.second.recv_message(room, passed);
+    for (const std::size_t count : {std::size_t{0}, std::size_t{2}, std::size_t{1}, std::size_t{2}}) {
+      co_await ends.first.send_message(bytes_of("m"), std::span{both}.first(count));
+      const auto received = co_await receive;
+      CHECK(received.descriptors == count);
+    }
+  }());
 }
 
 TEST_CASE("unix_socket: a wait for a message is stopped, and takes neither bytes nor descriptors") {

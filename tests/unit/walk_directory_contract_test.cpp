@@ -97,6 +97,9 @@ TEST_CASE("list_directory: its own entries only; the walk stops at the depth tha
   two.max_depth = 2;
   const names two_deep{"a", "a/b", "a/one", "a/up", "file", "link"};
   CHECK(tree.io.run(names_of(fs::walk_directory(tree.io, tree.root, two))) == two_deep);
+  walk_options none;
+  none.max_depth = 0;
+  CHECK(tree.io.run(names_of(fs::walk_directory(tree.io, tree.root, none))).empty());
 }
 
 TEST_CASE("walk_directory: types without a status, if the status is not wanted") {

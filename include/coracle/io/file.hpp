@@ -58,7 +58,8 @@ class file_operation : public io_operation {
 /// only writes takes a readable_file& or a writable_file&. A FIFO or a terminal is no file: open(2) it with
 /// O_NONBLOCK, and pass the descriptor to a stream_descriptor, which reads the end of the stream while no
 /// process has the FIFO open for writing. Opened as a file, a FIFO blocks the thread that opens it, or with
-/// epoll a file thread, until its other end is opened.
+/// epoll a file thread, until its other end is opened; to read or to write either is then the error
+/// std::errc::invalid_seek.
 ///
 /// Order         operations on one file run concurrently, in no particular order.
 /// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the

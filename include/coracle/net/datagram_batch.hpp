@@ -51,6 +51,7 @@ class datagram_batch {
   struct message;  // what the system needs for one datagram
 
   void prepare_to_receive() noexcept;
+  void has_received(std::size_t count) noexcept;
 
   std::unique_ptr<std::byte[]> memory_;  // the messages, then their bytes
   std::size_t capacity_, largest_;
@@ -62,6 +63,11 @@ class [[nodiscard("nothing is received until this is awaited")]] recv_batch_oper
     : public coracle::detail::io_operation {
  public:
   recv_batch_operation(socket& receiver, datagram_batch& into, stop_token token) noexcept;
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
+    into_.prepare_to_receive();  // not earlier: the batch may have sent since this was awaited last
+    return io_operation::await_suspend(self);
+  }
   std::size_t await_resume();
 
  private:
@@ -72,6 +78,11 @@ class [[nodiscard("nothing is sent until this is awaited")]] send_batch_operatio
     : public coracle::detail::io_operation {
  public:
   send_batch_operation(socket& sender, datagram_batch& from, stop_token token) noexcept;
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
+    size = from_.size_;  // not earlier: fewer remain when this is awaited again
+    return io_operation::await_suspend(self);
+  }
   std::size_t await_resume();
 
  private:
@@ -79,7 +90,7 @@ class [[nodiscard("nothing is sent until this is awaited")]] send_batch_operatio
 };
 
 /// Awaitable of the number of datagrams received: as many as have arrived and `into` has room for, at least
-/// one. They replace what `into` held. recvmmsg(2).
+/// one, or 0 after close_recv(). They replace what `into` held. recvmmsg(2).
 ///
 /// The other fields are those of socket::recv_from(). Requires: a UDP socket; `into` outlives the operation
 /// and is not used meanwhile.
@@ -91,6 +102,8 @@ class [[nodiscard("nothing is sent until this is awaited")]] send_batch_operatio
 /// The rest remains for another call, which reports an error if the next one cannot be sent. sendmmsg(2).
 ///
 ///     while (batch.size() != 0) co_await send_batch(udp, batch);
+///
+/// A batch that recv_batch() has filled goes back to the senders, each datagram as long as it came.
 ///
 /// The other fields are those of socket::send_to(). Requires: a UDP socket; `from` is not empty, outlives the
 /// operation and is not used meanwhile.

@@ -48,6 +48,7 @@ class [[nodiscard("nothing is received until this is awaited")]] recv_segments_o
     return io_operation::await_suspend(self);
   }
   received_segments await_resume();
+  [[nodiscard]] std::error_code await_error() noexcept;
 
  private:
   void prepare() noexcept;

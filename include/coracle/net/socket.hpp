@@ -217,7 +217,8 @@ class socket {
   /// Ends the stream to the peer. Queued data is still delivered.
   void close_send();
   /// Ends the stream from the peer: recv(), including one that is waiting, returns 0 once the data that has
-  /// arrived is read. A listener listens no more: accept(), including one that is waiting, fails with
+  /// arrived is read. All other operations that receive do so too, also those of a UDP socket, which must be
+  /// connected. A listener listens no more: accept(), including one that is waiting, fails with
   /// std::errc::invalid_argument, and connections that wait to be accepted are reset.
   void close_recv();
 

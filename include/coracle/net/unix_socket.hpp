@@ -181,7 +181,8 @@ class unix_socket {
     return {descriptor_, to, passed, receive_flags(), std::move(token)};
   }
 
-  /// Tells the peer that no more will be sent.
+  /// Tells the peer that no more will be sent. A send() that waits for room may go on waiting, also after the
+  /// peer's close_recv(), since the system does not report either: request its stop.
   void close_send();
   /// Stops receiving: recv() returns 0 once the data already received is read, even a recv() that is waiting.
   /// A listener refuses further connections, for good: once those that wait have been accepted, accept(),

@@ -148,6 +148,7 @@ std::int64_t stream_socket::connect(io_request& request) {
     return result;
   }
   if (state_ == state::connecting) return not_ready;
+  request.begun = false;
   if (state_ == state::connected) return 0;
   state_ = state::fresh;
   return -error_;
@@ -377,7 +378,12 @@ void datagram_socket::take(datagram what) {
 std::int64_t datagram_socket::receive(io_request& request) {
   if (request.opcode == io_opcode::receive_parts && request.size > most_parts) return -EMSGSIZE;
   if (error_ != 0) return -std::exchange(error_, 0);
-  if (received_.empty()) return receiving_ ? not_ready : 0;
+  if (received_.empty()) {
+    if (receiving_) return not_ready;
+    request.address_size = 0;
+    joined_from_ = 0;
+    return 0;
+  }
   const datagram first = joins_ ? take_joined() : take_first();
   joined_from_ = first.joined_from;
   const bool has_parts = request.opcode == io_opcode::receive_parts;
@@ -449,6 +455,7 @@ std::int64_t datagram_socket::transfer_batch(const io_request& request) {
   const bool sends = request.opcode == io_opcode::send_batch;
   std::int64_t count = 0;
   for (mmsghdr& each : std::span{static_cast<mmsghdr*>(request.buffer), request.size}) {
+    if (!sends && error_ == 0 && received_.empty() && !receiving_) return count;
     const iovec& bytes = *each.msg_hdr.msg_iov;
     io_request one{request.record, sends ? io_opcode::send_to : io_opcode::receive_from, bytes.iov_base,
                    bytes.iov_len};

@@ -85,14 +85,15 @@ class [[nodiscard("nothing is received until this is awaited")]] unix_recv_messa
                               std::span<owned_descriptor> passed, int message_flags,
                               stop_token token) noexcept
       : io_operation(descriptor, coracle::detail::io_opcode::receive_message, to.data(), to.size(),
-                     std::move(token)) {
+                     std::move(token)),
+        room_(passed.size()) {
     message_.passed = passed.data();
-    message_.count = passed.size();
     flags = message_flags;
   }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
     address = &message_;
+    message_.count = room_;  // not earlier: the result of the last await is here
     message_.name = from_.native();
     message_.name_size = unix_address::native_room();
     return io_operation::await_suspend(self);
@@ -105,6 +106,7 @@ class [[nodiscard("nothing is received until this is awaited")]] unix_recv_messa
     return static_cast<std::size_t>(result) > size || message_.is_cut;
   }
   void drop_descriptors() noexcept;
+  std::size_t room_;  // for descriptors
   coracle::detail::io_message message_;
   unix_address from_;
 };
