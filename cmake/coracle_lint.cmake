@@ -1,5 +1,5 @@
 # coracle_lint(TARGET): adds the target TARGET_lint, which looks in the sources of TARGET, with the flags that they are
-# compiled with, for coroutines that g++ 12 breaks and for those that dangle (docs/lint.md). It fails if it finds any.
+# compiled with, for coroutines that g++ breaks and for those that dangle (docs/lint.md). It fails if it finds any.
 function(coracle_lint target)
   get_property(folder GLOBAL PROPERTY CORACLE_LINT_FOLDER)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)

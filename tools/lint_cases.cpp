@@ -1,4 +1,4 @@
-// What coracle_lint finds, on the line that says so; (parser): the text form cannot see it. Elsewhere it
+// What coracle_lint finds, on the line that says so; (parser), (text): only that form does. Elsewhere it
 // finds nothing.
 #include <coroutine>
 #include <functional>
@@ -238,4 +238,40 @@ task<> in_a_macro(channel& to, std::string key) {
 
 task<> silenced() {
   if (co_await ready()) co_return;  // lint: intended
+}
+
+// Behind an await, in an operand that is evaluated later, or not at all.
+std::string name_now();
+int number_now();
+void sized(std::size_t);
+bool same(const int& a, int b);
+struct session {
+  std::string name() const;
+  const std::string& stored_name() const;
+  std::vector<int> ids;
+  int id;
+};
+task<int> evaluated_early(session& s, const std::string& wanted) {
+  int local = 0;
+  if (co_await ready() && s.name() == wanted) ++local;                 // finds: early (parser)
+  if (!co_await ready() || name_now().empty()) ++local;                // finds: early (parser)
+  if (local == 0 && (co_await ready() && s.name() == "x")) ++local;    // finds: early (parser)
+  while (co_await ready() && same(number_now(), 4)) ++local;           // finds: early (parser)
+  const bool both = co_await ready() && s.ids.begin() != s.ids.end();  // finds: early (parser)
+  sized(co_await ready() ? name_now().size() : 0);  // finds: early (parser), conditional (text)
+  co_await ready(), sized(name_now().size());       // finds: early (parser)
+  if (co_await ready() && name_now().empty() && co_await ready()) ++local;  // finds: early (parser)
+  co_return co_await ready() && same(s.id + 1, 4) && both;                  // finds: early (parser)
+}
+task<int> evaluated_in_time(session& s, const std::string& wanted) {
+  int local = 0;
+  if (const bool is_ready = co_await ready(); is_ready && s.name() == wanted) ++local;
+  if (co_await ready() && s.stored_name() == wanted) ++local;
+  if (co_await ready() && s.stored_name() == std::string("x")) ++local;
+  if (co_await ready() && number_now() == 4 && !s.ids.empty()) ++local;
+  if (co_await ready() && same(local, 4) && same(4, local)) ++local;
+  if (s.name() == wanted && co_await ready()) ++local;
+  if (co_await ready() && co_await ready()) ++local;
+  const auto size = co_await ready() ? name_now().size() : 0;  // finds: conditional (text)
+  co_return static_cast<int>(size) + local;
 }

@@ -105,9 +105,9 @@ def run(require_parser):
 
     text = CASES.read_text()
     marks = [(number, *found.groups()) for number, line in enumerate(text.splitlines(), 1)
-             for found in re.finditer(r"// finds: (\w+)( \(parser\))?$", line)]
-    by_parser = {(number, rule) for number, rule, _ in marks}
-    by_text = {(number, rule) for number, rule, parser_only in marks if not parser_only}
+             for found in re.finditer(r"(\w+)(?: \((parser|text)\))?(?:, |$)", line.partition("// finds: ")[2])]
+    by_parser = {(number, rule) for number, rule, form in marks if form != "text"}
+    by_text = {(number, rule) for number, rule, form in marks if form != "parser"}
     failed += compare("text", silent_removed(text_form.findings(str(CASES), text)), by_text)
     passed += len(by_text)
     why = parsed_form.why_missing()

@@ -129,6 +129,33 @@ bool a_choice_is_destroyed_twice() {
   return counted::alive < 0;
 }
 
+// ---- every g++ ----
+
+struct number {
+  explicit number(int of) noexcept : value(of) {}
+  int value;
+};
+/// The await sets `value` to 1.
+struct setting {
+  explicit setting(int& set) noexcept : value(set) {}
+  bool await_ready() const noexcept { return false; }
+  bool await_suspend(std::coroutine_handle<>) const noexcept {
+    value = 1;
+    return false;
+  }
+  bool await_resume() const noexcept { return true; }
+  int& value;
+};
+eager reads_behind_an_await(int& value, bool& found) {
+  found = co_await setting{value} && number{value}.value == 1;  // lint: intended
+}
+bool a_temporary_is_evaluated_before_the_await() {
+  int value = 0;
+  bool found = false;
+  reads_behind_an_await(value, found);
+  return !found;
+}
+
 // ---- every supported compiler ----
 
 [[gnu::noinline]] lazy has_an_aligned_local(std::uintptr_t* address) {
@@ -202,7 +229,9 @@ int main() {
 #else
   constexpr bool is_gcc = true, is_listed = __GNUC__ == 12;
 #endif
-  if (!is_listed) return 0;
+  expect(a_temporary_is_evaluated_before_the_await(), is_gcc,
+         "a temporary behind a co_await is evaluated before it");
+  if (!is_listed) return failures == 0 ? 0 : 1;
   expect(a_body_does_not_run(), is_gcc, "co_await in a condition: the body does not run");
   expect(an_aggregate_is_destroyed_twice(), is_gcc, "an aggregate in a co_await is destroyed twice");
   expect(a_yielded_aggregate_is_destroyed_twice(), is_gcc, "an aggregate in a co_yield is destroyed twice");

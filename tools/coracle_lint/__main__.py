@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Finds coroutines that g++ 12 miscompiles, and tasks that dangle with every compiler.
+"""Finds coroutines that g++ miscompiles, and tasks that dangle with every compiler.
 
 usage: coracle-lint [--require-parser] FILE... [-- FLAG...]
        coracle-lint [--require-parser] -p BUILD [FILE...]

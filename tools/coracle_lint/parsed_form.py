@@ -112,6 +112,10 @@ class Sources:
         file, _, start = place(cursor.extent.start)
         return bool(file) and self.text(file)[max(0, start - 200):start].rstrip().endswith((b"(", b","))
 
+    def between(self, first, second):
+        (file, _, end), (_, _, start) = place(first.extent.end), place(second.extent.start)
+        return self.text(file)[end:start].decode(errors="replace").strip(" \t\n()") if file else ""
+
     def of(self, cursor):
         (file, _, start), (_, _, end) = place(cursor.extent.start), place(cursor.extent.end)
         return self.text(file)[start:end].decode(errors="replace") if file else ""
@@ -290,6 +294,7 @@ class Body:
         returned = statement.kind == kinds.RETURN_STMT or self.sources.starts_with(statement, b"co_return")
         if awaits:
             self.awaiting(root, statement, nodes, awaits)
+            self.evaluated_early(nodes, initialises=stored)
         if statement.kind == kinds.CXX_FOR_RANGE_STMT:
             stored = True
         for node, parents in nodes:
@@ -405,6 +410,58 @@ class Body:
             return False
         return not all(self.is_lvalue(operand) for operand in operands)
 
+    # ---- what every g++ breaks -------------------------------------------------------------------------
+
+    def evaluated_early(self, nodes, initialises):
+        """Finds operands that are evaluated only after an await beside them, or never, and make temporaries."""
+        for node, _ in nodes:
+            children = list(node.get_children())
+            if node.kind == cindex.CursorKind.BINARY_OPERATOR and len(children) == 2:
+                operator = self.sources.between(*children)
+                if operator not in ("&&", "||", "and", "or") and (operator != "," or initialises):
+                    continue
+            elif node.kind != cindex.CursorKind.CONDITIONAL_OPERATOR or initialises:
+                continue
+            if not self.awaits_in(children[0]) or any(map(self.awaits_in, children[1:])):
+                continue  # where an operand awaits, g++ is right
+            if any(self.is_varying_temporary(*each) for child in children[1:] for each in self.nodes(child)):
+                self.add(children[1], "early")
+
+    def awaits_in(self, cursor):
+        return any(self.suspends(inner) for inner, _ in self.nodes(cursor))
+
+    def is_varying_temporary(self, node, parents):
+        """An object that an expression makes, or a value that a reference parameter needs in memory, unless it is constant."""
+        if self.is_lvalue(node):
+            return False
+        if node.kind == cindex.CursorKind.CALL_EXPR and node.type.get_canonical().kind == cindex.TypeKind.RECORD:
+            return self.varies(node)
+        return bool(parents) and self.is_bound(node, parents[-1]) and self.varies(node)
+
+    @staticmethod
+    def is_bound(node, call):
+        """Whether it is the argument of a parameter that is a reference."""
+        called = call.referenced if call.kind == cindex.CursorKind.CALL_EXPR else None
+        function = called and called.type.get_canonical()
+        if not function or function.kind != cindex.TypeKind.FUNCTIONPROTO:
+            return False
+        return any(argument == node and is_reference(parameter)
+                   for argument, parameter in zip(call.get_arguments(), function.argument_types()))
+
+    def varies(self, node):
+        """Whether the value may be another after the await: it is made of more than constants."""
+        for inner, _ in self.nodes(node):
+            if inner.kind == cindex.CursorKind.CALL_EXPR and not self.is_construction(inner):
+                called = inner.referenced
+                if called is None or not called.spelling.startswith(('operator""', 'operator ""')):
+                    return True
+            if inner.kind in (cindex.CursorKind.DECL_REF_EXPR, cindex.CursorKind.MEMBER_REF_EXPR):
+                named = inner.referenced
+                variables = (cindex.CursorKind.VAR_DECL, cindex.CursorKind.PARM_DECL, cindex.CursorKind.FIELD_DECL)
+                if named is not None and named.kind in variables and not named.type.is_const_qualified():
+                    return True
+        return False
+
     # ---- what dangles ----------------------------------------------------------------------------------
 
     def outlives(self, parents, stored, awaits):
@@ -492,6 +549,8 @@ class Body:
             return called is None or called.kind != kinds.CONSTRUCTOR and is_reference(called.result_type)
         if cursor.kind == kinds.CONDITIONAL_OPERATOR:
             return all(self.is_lvalue(operand) for operand in list(cursor.get_children())[1:])
+        if cursor.kind == kinds.BINARY_OPERATOR:
+            return self.sources.between(*cursor.get_children()) in ("=", ",", "->*", ".*")
         return cursor.kind in (kinds.DECL_REF_EXPR, kinds.MEMBER_REF_EXPR, kinds.ARRAY_SUBSCRIPT_EXPR,
                                kinds.CXX_STATIC_CAST_EXPR, kinds.CXX_THIS_EXPR, kinds.STRING_LITERAL,
-                               kinds.BINARY_OPERATOR, kinds.COMPOUND_ASSIGNMENT_OPERATOR)
+                               kinds.COMPOUND_ASSIGNMENT_OPERATOR)
