@@ -10,20 +10,6 @@
 
 namespace coracle {
 namespace detail {
-/// Awaits `value` and stores how it ended in `end`.
-template <class Awaitable, class T>
-task<> await_into(outcome<T>& end, Awaitable&& value) {
-  CORACLE_TRY() {
-    if constexpr (std::is_void_v<T>) {
-      co_await throwing(static_cast<Awaitable&&>(value));
-      end.emplace();
-    } else {
-      end.emplace(co_await throwing(static_cast<Awaitable&&>(value)));
-    }
-  }
-  CORACLE_CATCH_ALL() { end.emplace_current_exception(); }
-}
-
 // The scheduler parameter is a reference where the caller passed an lvalue, otherwise a value.
 template <class Awaitable, class Scheduler>
 task<kept_result_t<Awaitable>> run_on(Awaitable value, Scheduler place) {

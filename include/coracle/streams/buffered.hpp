@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/when_all.hpp>
+#include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/streams/detail/stage.hpp>
 #include <coracle/streams/detail/stream_children.hpp>
 #include <coracle/streams/stream.hpp>
@@ -118,12 +119,16 @@ buffered_stream {
 
  private:
   static task<> pump(Source& source, ring& into) {
+    const stop_token& stop = co_await stop_around();
     for (;;) {
       if (!into.pump_has_room) co_await into.room.acquire();
       into.pump_has_room = true;
       auto step = co_await source.poll();
       if (step.ended()) co_return;
-      if (!step) continue;
+      if (!step) {
+        if (stop.stop_requested()) CORACLE_END_AS_STOPPED(stop.reason());
+        continue;
+      }
       into.at(into.started).start(step.take(), into.children);
       ++into.started;
       into.pump_has_room = false;

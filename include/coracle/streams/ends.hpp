@@ -1,7 +1,8 @@
 // coracle/streams/ends.hpp -- the terminal operations: for_each, fold, collect.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/compose/via.hpp>
+#include <coracle/compose/as_outcome.hpp>
+#include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/streams/detail/stage.hpp>
 #include <coracle/streams/detail/stream_children.hpp>
 #include <coracle/streams/stream.hpp>
@@ -13,11 +14,10 @@ namespace coracle::detail {
 /// waits does not.
 template <class Stream, class Sink>
 task<> drain_stream(Stream& stream, Sink& sink) {
-  const stop_token& stop =
-      co_await read_environment([](const environment& here) -> const stop_token& { return here.stop; });
+  const stop_token& stop = co_await stop_around();
   for (;;) {
     if (stop.stop_requested()) [[unlikely]]
-      throw_cancelled(stop.reason());
+      CORACLE_END_AS_STOPPED(stop.reason());
     auto step = co_await stream.poll();
     if (step) {
       if constexpr (Sink::awaits) {
@@ -41,10 +41,10 @@ task<typename Sink::result_type> run_stream(Stream stream, Sink sink) {
     const environment& here =
         co_await read_environment([](const environment& e) -> const environment& { return e; });
     stream_children children{here};
-    outcome<void> end;
-    co_await await_into(end, start_and_drain_stream(stream, sink, children));
+    auto end = co_await detail::passing(start_and_drain_stream(stream, sink, children));
     co_await children.stop_and_join();
     static_cast<void>(Stream{std::move(stream)});  // its remains are destroyed before `children`
+    if (end.is_cancelled()) co_await ends_as_stopped(end.reason());
     std::move(end).get();
   } else {
     co_await drain_stream(stream, sink);
