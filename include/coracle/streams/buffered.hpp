@@ -12,6 +12,12 @@
 #include <memory>
 
 namespace coracle::detail {
+/// What a child awaits of an awaitable element: the element, owned, unless it is an object that can be neither
+/// copied nor moved, such as an event.
+template <class E>
+using awaited_element_t =
+    std::conditional_t<owns_element<E> && awaitable<std::remove_cvref_t<E>>, std::remove_cvref_t<E>, E>;
+
 /// An element in flight: an object that is already available.
 template <class E>
 class buffered_element {
@@ -33,13 +39,23 @@ class buffered_element {
 };
 /// Or an awaitable, awaited by a child.
 template <class E>
-  requires awaitable<E>
-class buffered_element<E> : public stream_child<buffered_element<E>, E> {
+  requires awaitable<awaited_element_t<E>>
+class buffered_element<E> : public stream_child<buffered_element<E>, awaited_element_t<E>> {
+  using awaited = awaited_element_t<E>;
+  using result = kept_result_t<awaited>;
+
  public:
-  using type = std::conditional_t<std::is_void_v<kept_result_t<E>>, void_value, kept_result_t<E>>;
+  using type = std::conditional_t<std::is_void_v<result>, void_value, result>;
+  void start(E&& element, stream_children& all) {
+    if constexpr (std::is_same_v<awaited, E>) {
+      stream_child<buffered_element, awaited>::start(static_cast<E&&>(element), all);
+    } else {
+      stream_child<buffered_element, awaited>::start(own_element<E>(static_cast<E&&>(element)), all);
+    }
+  }
   void over() noexcept { ready.set(); }
   type take_element() {
-    if constexpr (std::is_void_v<kept_result_t<E>>) {
+    if constexpr (std::is_void_v<result>) {
       this->take();
       return {};
     } else {
@@ -160,7 +176,8 @@ namespace coracle::streams {
 ///
 ///     auto pages = urls() | coracle::streams::map(fetch) | coracle::streams::buffered(8);
 ///
-/// Elements passed by reference are copied, or moved if not copyable. Requires: n is not 0.
+/// Elements passed by reference are copied, or moved if not copyable; an awaitable that is neither, such as an
+/// event, is referred to. Requires: n is not 0.
 /// Resumes on    work ahead of the consumer starts where the pipeline does, and stays wherever it moves to.
 /// Cancellation  a stop request, an error, or any other end of the pipeline stops the work ahead of the
 ///               consumer, and the pipeline ends once that has been joined. Elements that it has taken from
