@@ -161,7 +161,15 @@ class buffered_pipe : public stream_pipe {
   explicit buffered_pipe(std::size_t limit) noexcept : limit_(limit) {}
   template <class Source>
   auto apply(Source&& source) {
-    return buffered_stream<Source>(std::move(source), limit_);
+    using E = typename Source::element_type;
+    constexpr bool fits = awaitable<awaited_element_t<E>> || owns_element<E>;
+    static_assert(
+        fits, "buffered() of elements that can be neither copied nor moved: map() them to something else");
+    if constexpr (fits) {
+      return buffered_stream<Source>(std::move(source), limit_);
+    } else {
+      return any_awaiter{};
+    }
   }
 
  private:

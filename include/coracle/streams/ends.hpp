@@ -153,7 +153,15 @@ struct collect_pipe : stream_pipe {
   template <class Source>
   CORACLE_CORO_WRAPPER()
   auto apply(Source&& source) {
-    return run_stream(std::move(source), collect_sink<typename Source::element_type>{});
+    using E = typename Source::element_type;
+    constexpr bool fits = owns_element<E>;
+    static_assert(fits,
+                  "collect() of elements that can be neither copied nor moved: map() them to something else");
+    if constexpr (fits) {
+      return run_stream(std::move(source), collect_sink<E>{});
+    } else {
+      return any_awaiter{};
+    }
   }
 };
 }  // namespace coracle::detail

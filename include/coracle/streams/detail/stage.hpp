@@ -63,8 +63,9 @@ class stream_step {
 };
 
 template <class E>
-concept owns_element = std::is_constructible_v<std::remove_cvref_t<E>, E> ||
-                       std::is_constructible_v<std::remove_cvref_t<E>, std::remove_reference_t<E>>;
+inline constexpr bool owns_element =
+    std::is_constructible_v<std::remove_cvref_t<E>, E> ||
+    std::is_constructible_v<std::remove_cvref_t<E>, std::remove_reference_t<E>>;
 /// An owned element: moved if it is passed on or not copyable, otherwise copied.
 template <class E>
 std::remove_cvref_t<E> own_element(E&& element) {
