@@ -12,8 +12,8 @@
 #include <memory>
 
 namespace coracle::detail {
-/// What a child awaits of an awaitable element: the element, owned, unless it is an object that can be neither
-/// copied nor moved, such as an event.
+/// What a child awaits of an awaitable element: the element, owned, unless it is an object that can be
+/// neither copied nor moved, such as an event.
 template <class E>
 using awaited_element_t =
     std::conditional_t<owns_element<E> && awaitable<std::remove_cvref_t<E>>, std::remove_cvref_t<E>, E>;
@@ -184,8 +184,8 @@ namespace coracle::streams {
 ///
 ///     auto pages = urls() | coracle::streams::map(fetch) | coracle::streams::buffered(8);
 ///
-/// Elements passed by reference are copied, or moved if not copyable; an awaitable that is neither, such as an
-/// event, is referred to. Requires: n is not 0.
+/// Elements passed by reference are copied, or moved if not copyable; an awaitable that is neither, such as
+/// an event, is referred to. Requires: n is not 0.
 /// Resumes on    work ahead of the consumer starts where the pipeline does, and stays wherever it moves to.
 /// Cancellation  a stop request, an error, or any other end of the pipeline stops the work ahead of the
 ///               consumer, and the pipeline ends once that has been joined. Elements that it has taken from
