@@ -10,6 +10,10 @@
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
+#include <coracle/generators/async_generator.hpp>
+#include <coracle/streams/buffered.hpp>
+#include <coracle/streams/ends.hpp>
+#include <coracle/streams/stages.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/sync/async_semaphore.hpp>
@@ -20,6 +24,7 @@
 #include "../support/expect.hpp"
 
 namespace {
+namespace streams = coracle::streams;
 using coracle::as_outcome;
 using coracle::stop_reason;
 using coracle::task;
@@ -92,6 +97,25 @@ void stop_on_the_way_to_a_lock() {
   };
   coracle::sync_wait(all());
 }
+coracle::async_generator<int> endless() {
+  for (int n = 0;; ++n) co_yield n;
+}
+/// Stops a pipeline whose source never waits.
+template <class Stages>
+void stop_pipeline(const char* what, Stages stages) {
+  coracle::stop_source source;
+  const auto drop = [&](int n) {
+    if (n == 1000) source.request_stop(stop_reason::shutting_down);
+    return n < 500;
+  };
+  const auto take = [](int) {};
+  const auto look = [&]() -> task<> {
+    auto all = endless() | streams::filter(drop);
+    const auto end = co_await as_outcome(stages(std::move(all)) | streams::for_each(take));
+    expect(end.reason() == stop_reason::shutting_down, what);
+  };
+  coracle::sync_wait(coracle::with_stop(look(), source.get_token()));
+}
 }  // namespace
 
 int main() {
@@ -109,6 +133,10 @@ int main() {
   stop("a task that waits for a callback", [&] { return coracle::from_callback<void>(start, cancel); });
   mutex.unlock();
   stop_on_the_way_to_a_lock();
+
+  stop_pipeline("a pipeline", [](auto all) { return all; });
+  stop_pipeline("a pipeline that reads ahead",
+                [](auto all) { return std::move(all) | streams::buffered(2); });
 
   destroyed = 0;
   const auto race = [&]() -> task<> {

@@ -10,7 +10,9 @@
 #include <coracle/channels/watched_value.hpp>
 #include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/when_any.hpp>
+#include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>
+#include <coracle/exec/blocking.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/stream_descriptor.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
@@ -24,6 +26,8 @@
 #include <coracle/testing/virtual_time_loop.hpp>
 #include <coracle/time/rate_limiter.hpp>
 #include <coracle/time/sleep.hpp>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -133,6 +137,80 @@ TEST_CASE("await again: other channels") {
     auto change = watcher.changed();
     co_await try_again(io, change, [&] { value.set(1); }, always);
   });
+}
+
+TEST_CASE("await again: a receive that has taken an element receives nothing from a closed channel") {
+  const auto receive_all = [](auto& channel) -> task<int> {
+    auto receive = channel.recv();
+    int count = 0;
+    while (count != 10) {
+      const auto got = co_await receive;
+      if (!got) break;
+      ++count;
+    }
+    co_return count;
+  };
+  coracle::channel<std::string> bounded{2};
+  coracle::spsc_channel<int> apart{2};
+  coracle::unbounded_channel<int> unbounded;
+  CHECK(bounded.try_send("one"));
+  CHECK(apart.try_send(1));
+  unbounded.send(1);
+  SUBCASE("closed before") {
+    bounded.close();
+    apart.close();
+    unbounded.close();
+    CHECK(coracle::sync_wait(receive_all(bounded)) == 1);
+    CHECK(coracle::sync_wait(receive_all(apart)) == 1);
+    CHECK(coracle::sync_wait(receive_all(unbounded)) == 1);
+  }
+  SUBCASE("closed while it waits") {
+    int counts[3] = {};
+    const auto count = [&](int& into, auto& channel) -> task<> { into = co_await receive_all(channel); };
+    coracle_test::run_detached(count(counts[0], bounded));
+    coracle_test::run_detached(count(counts[1], apart));
+    coracle_test::run_detached(count(counts[2], unbounded));
+    bounded.close();
+    apart.close();
+    unbounded.close();
+    for (const int each : counts) CHECK(each == 1);
+  }
+}
+
+TEST_CASE("await again: a receive that has taken an element, where another receiver waits") {
+  coracle::channel<int> channel{1};
+  auto receive = channel.recv();
+  std::optional<int> first, second;
+  const auto twice = [&]() -> task<> {
+    first = co_await receive;
+    second = co_await receive;
+  };
+  const auto other = [&]() -> task<> { static_cast<void>(co_await channel.recv()); };
+  CHECK(channel.try_send(1));
+  coracle_test::run_detached(twice());
+  CHECK(first == 1);
+  CHECK_FALSE(second);
+  coracle_test::run_detached(other());
+  CHECK(channel.try_send(2));
+  CHECK(second == 2);
+  channel.close();
+}
+
+TEST_CASE("await again: a blocking call") {
+  coracle::blocking_pool pool{1};
+  int calls = 0;
+  const auto call = [&]() -> std::string {
+    if (++calls == 2) throw std::runtime_error("the second call");
+    return "a result that is longer than a short string";
+  };
+  const auto run = [&]() -> task<> {
+    auto operation = coracle::blocking(pool, call);
+    CHECK((co_await operation).size() == 43);
+    CHECK((co_await coracle::as_outcome(operation)).has_error());
+    CHECK((co_await operation).size() == 43);
+  };
+  coracle::sync_wait(run());
+  CHECK(calls == 3);
 }
 
 TEST_CASE("await again: a lock") {

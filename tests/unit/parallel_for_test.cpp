@@ -74,6 +74,15 @@ TEST_CASE("parallel_for: an rvalue range and the function are moved in, an lvalu
   CHECK(array[2] == 6);
 }
 
+TEST_CASE("parallel_for: a range that is referred to has the elements that it has once this is awaited") {
+  static_thread_pool pool{2};
+  std::vector<int> calls(3);
+  task<> later = parallel_for(pool, calls, [](int& each) { ++each; });
+  calls.resize(5);
+  sync_wait(std::move(later));
+  CHECK(calls == std::vector<int>(5, 1));
+}
+
 TEST_CASE("parallel_for: all threads of the pool take part") {
   static_thread_pool pool{2};
   // Each waits for the other: with one thread this would deadlock.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <coracle/channels/channel.hpp>
+#include <coracle/core/shared_task.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
@@ -143,6 +144,36 @@ TEST_CASE("buffered: awaitables of nothing, of references and of what can only b
   CHECK(numbers == ints{0, 0, 0});
   const auto box = [](int n) -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(n); };
   CHECK(*sync_wait(counting(7, 8) | map(box) | buffered(2) | collect()).at(0) == 7);
+}
+
+TEST_CASE("buffered: awaitables that the source shows in place are moved or copied, and awaited") {
+  std::vector<coracle::shared_task<int>> kept;
+  jobs all(3);
+  const auto start = [&]() -> coracle::async_generator<task<int>> {
+    for (int n = 0; n != 3; ++n) co_yield all.run(n);
+  };
+  const auto share = [&]() -> coracle::async_generator<coracle::shared_task<int>> {
+    for (int n = 0; n != 3; ++n) {
+      coracle::shared_task<int> own = coracle::make_shared_task(all.run(n));
+      kept.push_back(own);
+      co_yield own;
+    }
+  };
+  const auto run = [&](auto source) {
+    ints seen;
+    all.most = 0;
+    coracle_test::run_detached(std::move(source) | buffered(2) | for_each([&](int n) { seen.push_back(n); }));
+    CHECK(all.running == 2);
+    for (async_manual_reset_event& each : all.may_end) each.set();
+    CHECK(seen == ints{0, 10, 20});
+    CHECK(all.most == 2);
+    for (async_manual_reset_event& each : all.may_end) each.reset();
+  };
+  run(start());
+  run(share());
+  async_manual_reset_event set{true};
+  const auto show = [&](int) -> async_manual_reset_event& { return set; };
+  CHECK(sync_wait(counting(0, 3) | map(show) | buffered(2) | collect()).size() == 3);
 }
 
 TEST_CASE("buffered: a pipeline that needs no more stops what is on its way and joins it before it ends") {

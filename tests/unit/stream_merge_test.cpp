@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <coracle/channels/channel.hpp>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
@@ -162,6 +163,43 @@ TEST_CASE("merge: a stop request ends all streams that wait") {
   CHECK_FALSE(cancelled);
   source.request_stop();
   CHECK(cancelled);
+}
+
+TEST_CASE("merge, zip and buffered: a stop request ends a source that never waits while a stage drops all") {
+  int asked = 0;
+  const auto elements_until_stopped = [&](auto stages) {
+    asked = 0;
+    coracle::stop_source source;
+    const auto drop = [&](int n) {
+      if (n == 10) source.request_stop();
+      return n == 1000;
+    };
+    auto none = counting_asked(asked) | streams::filter(drop);
+    const auto end = sync_wait(coracle::as_outcome(
+        coracle::with_stop(stages(std::move(none)) | for_each([](auto&&) {}), source.get_token())));
+    CHECK(end.is_cancelled());
+    return asked;
+  };
+  CHECK(elements_until_stopped([](auto none) { return std::move(none) | buffered(2); }) == 11);
+  CHECK(elements_until_stopped([](auto none) { return merge(std::move(none)); }) == 11);
+  CHECK(elements_until_stopped([](auto none) { return zip(std::move(none), counting(0, 1)); }) == 11);
+  CHECK(elements_until_stopped([](auto none) { return zip(counting(0, 1), std::move(none)); }) == 11);
+}
+
+TEST_CASE("merge: a pipeline that needs no more ends a source that never waits while a stage drops all") {
+  coracle::run_loop loop;
+  const auto none = [](int) { return false; };
+  int asked = 0;
+  ints seen;
+  const auto run = [&]() -> task<> {
+    co_await loop.schedule();
+    seen =
+        co_await (merge(counting_asked(asked) | streams::filter(none), counting(5, 7)) | take(2) | collect());
+    loop.stop();
+  };
+  coracle_test::run_detached(run());
+  for (int turns = 0; turns != 100 && seen.empty(); ++turns) loop.run_pending();
+  REQUIRE(seen == ints{5, 6});
 }
 
 TEST_CASE("merge, zip and buffered inside one another") {

@@ -23,6 +23,7 @@ using coracle::async_generator;
 using coracle::task;
 using coracle::testing::virtual_time_loop;
 using coracle_test::async_sources::counting;
+using coracle_test::async_sources::counting_asked;
 using coracle_test::async_sources::ints;
 using streams::buffered;
 using streams::collect;
@@ -123,6 +124,19 @@ TEST_CASE("streams::timeout_each: what a stage before it drops takes of the same
       loop.run(after({40ms, 40ms, 40ms, 40ms}) | filter(is_last) | streams::timeout_each(100ms) | collect()),
       coracle::timed_out);
   CHECK(since_start(loop) == 100ms);
+}
+
+TEST_CASE("streams::timeout_each: a source that never waits has to give an element in time, too") {
+  virtual_time_loop loop;
+  const auto drop = [&](int n) {
+    if (n == 10) loop.advance(1s);
+    return n == 1000;
+  };
+  int asked = 0;
+  CHECK_THROWS_AS(loop.run(counting_asked(asked) | filter(drop) | streams::timeout_each(100ms) |
+                           streams::take(1) | collect()),
+                  coracle::timed_out);
+  CHECK(asked == 11);
 }
 
 TEST_CASE("streams::timeout_each: the time that the consumer takes does not count") {

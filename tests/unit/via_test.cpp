@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/via.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -371,5 +372,50 @@ TEST_CASE("schedule_on, resume_on: an async_generator keeps a scheduler that is 
     co_return count;
   };
   CHECK(sync_wait(check()) == 6);
+}
+
+TEST_CASE(
+    "via: each element of an async_generator is computed on the scheduler, and met where it is awaited") {
+  coracle::static_thread_pool pool{1}, moved_to{1}, there{1};
+  const auto thread_of = [](coracle::static_thread_pool& which) -> task<std::thread::id> {
+    co_await which.schedule();
+    co_return std::this_thread::get_id();
+  };
+  const auto check = [&]() -> task<int> {
+    const std::thread::id computed_on = co_await thread_of(there);
+    int count = 0;
+    auto seen = places(4) | coracle::via(there);
+    for (bool ended = false; !ended;) {
+      co_await (count == 2 ? moved_to : pool).schedule();
+      const std::thread::id here = std::this_thread::get_id();
+      const auto* place = co_await seen.next();
+      CHECK(std::this_thread::get_id() == here);
+      ended = !place;
+      count += place && *place == computed_on;
+    }
+    co_return count;
+  };
+  CHECK(sync_wait(check()) == 4);
+}
+
+TEST_CASE("via: an exception of an async_generator, and a stop request, are met where it is awaited") {
+  coracle::static_thread_pool pool{1}, other{1};
+  const auto check = [&](auto source, coracle::stop_token stop) -> task<std::string> {
+    co_await pool.schedule();
+    const std::thread::id here = std::this_thread::get_id();
+    auto seen = coracle::via(std::move(source), other);
+    const auto consume = [&]() -> task<std::string> {
+      std::string met;
+      while (const int* element = co_await seen.next()) met += std::to_string(*element);
+      co_return met;
+    };
+    const auto end = co_await coracle::as_outcome(coracle::with_stop(consume(), stop));
+    CHECK(std::this_thread::get_id() == here);
+    co_return end.is_cancelled() ? "cancelled" : end.has_error() ? "error" : "end";
+  };
+  coracle::stop_source source;
+  CHECK(sync_wait(check(throws_after(other, 3), source.get_token())) == "error");
+  source.request_stop();
+  CHECK(sync_wait(check(throws_after(other, 3), source.get_token())) == "cancelled");
 }
 }  // namespace

@@ -10,20 +10,6 @@
 
 namespace coracle {
 namespace detail {
-/// Awaits `value` and stores how it ended in `end`.
-template <class Awaitable, class T>
-task<> await_into(outcome<T>& end, Awaitable&& value) {
-  CORACLE_TRY() {
-    if constexpr (std::is_void_v<T>) {
-      co_await throwing(static_cast<Awaitable&&>(value));
-      end.emplace();
-    } else {
-      end.emplace(co_await throwing(static_cast<Awaitable&&>(value)));
-    }
-  }
-  CORACLE_CATCH_ALL() { end.emplace_current_exception(); }
-}
-
 // The scheduler parameter is a reference where the caller passed an lvalue, otherwise a value.
 template <class Awaitable, class Scheduler>
 task<kept_result_t<Awaitable>> run_on(Awaitable value, Scheduler place) {
@@ -188,6 +174,23 @@ async_generator<T> elements_to(async_generator<T> source, Scheduler place) {
     co_yield static_cast<shown_by_async<T>>(*element);
   }
 }
+template <class Scheduler, class T>
+async_generator<T> elements_by_way_of(async_generator<T> source, Scheduler place) {
+  for (;;) {
+    const scheduler_ref home = current_scheduler();
+    outcome<std::add_pointer_t<T>> next;
+    CORACLE_TRY() {
+      co_await place.schedule();
+      next.emplace(co_await source.next());
+    }
+    CORACLE_CATCH_ALL() { next.emplace_current_exception(); }
+    co_await out_of_reach();
+    co_await home.schedule();
+    auto* const element = std::move(next).get();
+    if (!element) co_return;
+    co_yield static_cast<shown_by_async<T>>(*element);
+  }
+}
 }  // namespace detail
 
 /// Computes every element on `place`, wherever the previous one was consumed. A scheduler that is passed as
@@ -217,6 +220,20 @@ template <class T, class Scheduler>
 CORACLE_CORO_WRAPPER()
 async_generator<T> resume_on(async_generator<T> source, Scheduler&& place) {
   return detail::elements_to<Scheduler>(std::move(source), static_cast<Scheduler&&>(place));
+}
+/// Computes every element on `place` and returns: the consumer continues where it awaited the element, the
+/// end or an exception. A scheduler that is passed as an lvalue must outlive the generator.
+///
+///     auto pages = coracle::via(render_pages(document), pool);
+///
+/// Resumes on  the executor on which the consumer awaited; without one, where the element was computed.
+/// Exceptions  those of `source` and of `place.schedule()`, thrown after the hop back.
+/// Cost        a frame, and a hop each way for each element.
+template <class T, class Scheduler>
+  requires scheduler<std::remove_reference_t<Scheduler>>
+CORACLE_CORO_WRAPPER()
+async_generator<T> via(async_generator<T> source, Scheduler&& place) {
+  return detail::elements_by_way_of<Scheduler>(std::move(source), static_cast<Scheduler&&>(place));
 }
 
 template <class... Ts>

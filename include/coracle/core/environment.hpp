@@ -66,6 +66,11 @@ class [[nodiscard]] read_environment {
   const environment* found_ = nullptr;
 };
 
+/// Awaitable of the stop token that the awaiting coroutine inherits, which lives as long as it runs.
+inline auto stop_around() noexcept {
+  return read_environment([](const environment& here) -> const stop_token& { return here.stop; });
+}
+
 /// Replaces the environment of the awaiting coroutine for all its later awaits. Counts as one ready await
 /// (docs/scheduling.md).
 class [[nodiscard]] replace_environment : resumption {

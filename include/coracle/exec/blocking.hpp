@@ -24,6 +24,8 @@ class blocking_call : public stoppable_wait<blocking_call> {
  protected:
   using action = void(blocking_call&) noexcept;
   blocking_call(blocking_pool& pool, action* call) noexcept;
+  /// For an operation that is awaited again.
+  void set_call(action* call) noexcept { call_ = call; }
 
  private:
   friend stoppable_wait;
@@ -118,6 +120,8 @@ class [[nodiscard("nothing is called until this is awaited: co_await blocking(fn
     // A branch of a when_any() wins when it ends, not when it begins, so the call takes no part in the
     // choice.
     inherited_ = detail::environment_of(suspended);
+    end_ = {};
+    set_call(&call);
     return wait(suspended, inherited_);
   }
   result await_resume() {

@@ -76,7 +76,8 @@ task<> work_on_chunks(static_thread_pool& pool, untaken_numbers& all, Body& body
   }
 }
 template <class Body>
-task<> run_in_chunks(static_thread_pool& pool, std::size_t size, Body body) {
+task<> run_in_chunks(static_thread_pool& pool, Body body) {
+  const std::size_t size = body.size();
   untaken_numbers all{size, pool.thread_count()};
   std::vector<decltype(work_on_chunks(pool, all, body))> workers;
   for (std::size_t n = 0; n != size && n != pool.thread_count(); ++n)
@@ -100,6 +101,7 @@ template <class Range, class Function>
 struct body_of_range {
   Range range;
   Function function;
+  std::size_t size() { return static_cast<std::size_t>(std::end(range) - std::begin(range)); }
   void operator()(std::size_t i) {
     const auto begin = std::begin(range);
     function(begin[static_cast<decltype(std::end(range) - begin)>(i)]);
@@ -107,8 +109,11 @@ struct body_of_range {
 };
 template <class Index, class Function>
 struct body_of_indices {
-  Index first;
+  Index first, last;
   Function function;
+  std::size_t size() const noexcept {
+    return first < last ? static_cast<std::size_t>(last) - static_cast<std::size_t>(first) : 0;
+  }
   void operator()(std::size_t i) { function(static_cast<Index>(static_cast<std::size_t>(first) + i)); }
 };
 }  // namespace detail
@@ -136,10 +141,8 @@ template <class Range, class Function>
   requires(detail::plain_body<std::decay_t<Function>, detail::indexed_element_t<Range>>)
 CORACLE_CORO_WRAPPER()
 task<> parallel_for(static_thread_pool& pool, Range&& range, Function&& function) {
-  const auto size = static_cast<std::size_t>(std::end(range) - std::begin(range));
-  return detail::run_in_chunks(pool, size,
-                               detail::body_of_range<Range, std::decay_t<Function>>{
-                                   static_cast<Range&&>(range), static_cast<Function&&>(function)});
+  return detail::run_in_chunks(pool, detail::body_of_range<Range, std::decay_t<Function>>{
+                                         static_cast<Range&&>(range), static_cast<Function&&>(function)});
 }
 /// Calls `function(i)` for each integer in [first, last), as the common type of both. Requires: neither is
 /// negative if that type is unsigned.
@@ -151,11 +154,9 @@ task<> parallel_for(static_thread_pool& pool, First first, Last last, Function&&
   CORACLE_REQUIRE(std::is_signed_v<index> || !(first < First{} || last < Last{}),
                   "parallel_for() with a negative index and an unsigned one, which have no common type: cast "
                   "both to a signed type");
-  const auto begin = static_cast<index>(first), end = static_cast<index>(last);
-  const auto size = begin < end ? static_cast<std::size_t>(end) - static_cast<std::size_t>(begin) : 0;
   return detail::run_in_chunks(
-      pool, size,
-      detail::body_of_indices<index, std::decay_t<Function>>{begin, static_cast<Function&&>(function)});
+      pool, detail::body_of_indices<index, std::decay_t<Function>>{
+                static_cast<index>(first), static_cast<index>(last), static_cast<Function&&>(function)});
 }
 template <class... Ts>
 auto parallel_for(Ts&&...) {

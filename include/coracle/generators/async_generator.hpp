@@ -35,6 +35,11 @@ class async_generator_promise : public part::continues_parent,
 
   /// The awaiter of `co_yield` for a const lvalue where elements are mutable: keeps the copy.
   class CORACLE_CHECKED_ABI() yielded_copy : public final_awaiter {
+    static_assert(
+        fits_into_frame<object>,
+        "co_yield: compilers misalign the copy of an over-aligned object in a coroutine frame: let the "
+        "generator yield const references, which need no copy");
+
    public:
     explicit yielded_copy(const object& value) noexcept(std::is_nothrow_copy_constructible_v<object>)
         : copy_(value) {}
@@ -62,7 +67,7 @@ class async_generator_promise : public part::continues_parent,
     return {};
   }
   auto yield_value(const object& value) noexcept(std::is_nothrow_copy_constructible_v<object>)
-    requires shows_mutable && fits_into_frame<object> && std::copy_constructible<object>
+    requires shows_mutable && std::copy_constructible<object>
   {
     return yielded_copy(value);
   }

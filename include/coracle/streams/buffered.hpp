@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/when_all.hpp>
+#include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/streams/detail/stage.hpp>
 #include <coracle/streams/detail/stream_children.hpp>
 #include <coracle/streams/stream.hpp>
@@ -11,6 +12,12 @@
 #include <memory>
 
 namespace coracle::detail {
+/// What a child awaits of an awaitable element: the element, owned, unless it is an object that can be
+/// neither copied nor moved, such as an event.
+template <class E>
+using awaited_element_t =
+    std::conditional_t<owns_element<E> && awaitable<std::remove_cvref_t<E>>, std::remove_cvref_t<E>, E>;
+
 /// An element in flight: an object that is already available.
 template <class E>
 class buffered_element {
@@ -32,13 +39,23 @@ class buffered_element {
 };
 /// Or an awaitable, awaited by a child.
 template <class E>
-  requires awaitable<E>
-class buffered_element<E> : public stream_child<buffered_element<E>, E> {
+  requires awaitable<awaited_element_t<E>>
+class buffered_element<E> : public stream_child<buffered_element<E>, awaited_element_t<E>> {
+  using awaited = awaited_element_t<E>;
+  using result = kept_result_t<awaited>;
+
  public:
-  using type = std::conditional_t<std::is_void_v<kept_result_t<E>>, void_value, kept_result_t<E>>;
+  using type = std::conditional_t<std::is_void_v<result>, void_value, result>;
+  void start(E&& element, stream_children& all) {
+    if constexpr (std::is_same_v<awaited, E>) {
+      stream_child<buffered_element, awaited>::start(static_cast<E&&>(element), all);
+    } else {
+      stream_child<buffered_element, awaited>::start(own_element<E>(static_cast<E&&>(element)), all);
+    }
+  }
   void over() noexcept { ready.set(); }
   type take_element() {
-    if constexpr (std::is_void_v<kept_result_t<E>>) {
+    if constexpr (std::is_void_v<result>) {
       this->take();
       return {};
     } else {
@@ -118,12 +135,16 @@ buffered_stream {
 
  private:
   static task<> pump(Source& source, ring& into) {
+    const stop_token& stop = co_await stop_around();
     for (;;) {
       if (!into.pump_has_room) co_await into.room.acquire();
       into.pump_has_room = true;
       auto step = co_await source.poll();
       if (step.ended()) co_return;
-      if (!step) continue;
+      if (!step) {
+        if (stop.stop_requested()) CORACLE_END_AS_STOPPED(stop.reason());
+        continue;
+      }
       into.at(into.started).start(step.take(), into.children);
       ++into.started;
       into.pump_has_room = false;
@@ -140,7 +161,15 @@ class buffered_pipe : public stream_pipe {
   explicit buffered_pipe(std::size_t limit) noexcept : limit_(limit) {}
   template <class Source>
   auto apply(Source&& source) {
-    return buffered_stream<Source>(std::move(source), limit_);
+    using E = typename Source::element_type;
+    constexpr bool fits = awaitable<awaited_element_t<E>> || owns_element<E>;
+    static_assert(
+        fits, "buffered() of elements that can be neither copied nor moved: map() them to something else");
+    if constexpr (fits) {
+      return buffered_stream<Source>(std::move(source), limit_);
+    } else {
+      return any_awaiter{};
+    }
   }
 
  private:
@@ -155,7 +184,8 @@ namespace coracle::streams {
 ///
 ///     auto pages = urls() | coracle::streams::map(fetch) | coracle::streams::buffered(8);
 ///
-/// Elements passed by reference are copied, or moved if not copyable. Requires: n is not 0.
+/// Elements passed by reference are copied, or moved if not copyable; an awaitable that is neither, such as
+/// an event, is referred to. Requires: n is not 0.
 /// Resumes on    work ahead of the consumer starts where the pipeline does, and stays wherever it moves to.
 /// Cancellation  a stop request, an error, or any other end of the pipeline stops the work ahead of the
 ///               consumer, and the pipeline ends once that has been joined. Elements that it has taken from

@@ -1,7 +1,8 @@
 // coracle/streams/ends.hpp -- the terminal operations: for_each, fold, collect.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/compose/via.hpp>
+#include <coracle/compose/as_outcome.hpp>
+#include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/streams/detail/stage.hpp>
 #include <coracle/streams/detail/stream_children.hpp>
 #include <coracle/streams/stream.hpp>
@@ -13,11 +14,10 @@ namespace coracle::detail {
 /// waits does not.
 template <class Stream, class Sink>
 task<> drain_stream(Stream& stream, Sink& sink) {
-  const stop_token& stop =
-      co_await read_environment([](const environment& here) -> const stop_token& { return here.stop; });
+  const stop_token& stop = co_await stop_around();
   for (;;) {
     if (stop.stop_requested()) [[unlikely]]
-      throw_cancelled(stop.reason());
+      CORACLE_END_AS_STOPPED(stop.reason());
     auto step = co_await stream.poll();
     if (step) {
       if constexpr (Sink::awaits) {
@@ -41,10 +41,10 @@ task<typename Sink::result_type> run_stream(Stream stream, Sink sink) {
     const environment& here =
         co_await read_environment([](const environment& e) -> const environment& { return e; });
     stream_children children{here};
-    outcome<void> end;
-    co_await await_into(end, start_and_drain_stream(stream, sink, children));
+    auto end = co_await detail::passing(start_and_drain_stream(stream, sink, children));
     co_await children.stop_and_join();
     static_cast<void>(Stream{std::move(stream)});  // its remains are destroyed before `children`
+    if (end.is_cancelled()) co_await ends_as_stopped(end.reason());
     std::move(end).get();
   } else {
     co_await drain_stream(stream, sink);
@@ -153,7 +153,15 @@ struct collect_pipe : stream_pipe {
   template <class Source>
   CORACLE_CORO_WRAPPER()
   auto apply(Source&& source) {
-    return run_stream(std::move(source), collect_sink<typename Source::element_type>{});
+    using E = typename Source::element_type;
+    constexpr bool fits = owns_element<E>;
+    static_assert(fits,
+                  "collect() of elements that can be neither copied nor moved: map() them to something else");
+    if constexpr (fits) {
+      return run_stream(std::move(source), collect_sink<E>{});
+    } else {
+      return any_awaiter{};
+    }
   }
 };
 }  // namespace coracle::detail

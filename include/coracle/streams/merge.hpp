@@ -3,6 +3,7 @@
 #pragma once
 #include <coracle/base/exchange.hpp>
 #include <coracle/channels/channel.hpp>
+#include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/streams/detail/stage.hpp>
 #include <coracle/streams/detail/stream_children.hpp>
 #include <coracle/streams/stream.hpp>
@@ -83,10 +84,14 @@ class merge_meeting {
  private:
   template <class Source>
   static task<> pump(Source& source, branch& mine) {
+    const stop_token& stop = co_await stop_around();
     for (;;) {
       auto step = co_await source.poll();
       if (step.ended()) co_return;
-      if (!step) continue;
+      if (!step) {
+        if (stop.stop_requested()) CORACLE_END_AS_STOPPED(stop.reason());
+        continue;
+      }
       mine.element.emplace(merged<E, typename Source::element_type>(step.take()));
       mine.is_announced = true;
       static_cast<void>(mine.announced->try_send(&mine));
@@ -157,6 +162,7 @@ zipped_streams {
     if constexpr (Second::is_concurrent) second_.start(children);
   }
   task<stream_step<element_type>> poll() {
+    const stop_token& stop = co_await stop_around();
     for (;;) {
       auto a = co_await first_.poll();
       if (a.ended()) co_return stream_step<element_type>::end();
@@ -164,7 +170,9 @@ zipped_streams {
         auto b = co_await second_.poll();
         if (b.ended()) co_return stream_step<element_type>::end();
         if (b) co_return stream_step<element_type>(element_type(a.take(), b.take()));
+        if (stop.stop_requested()) CORACLE_END_AS_STOPPED(stop.reason());
       }
+      if (stop.stop_requested()) CORACLE_END_AS_STOPPED(stop.reason());
     }
   }
 

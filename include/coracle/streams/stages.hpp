@@ -91,6 +91,7 @@ template <class E>
 class take_change {
  public:
   using element_type = E;
+  static constexpr bool keeps_elements = false;
   explicit take_change(std::size_t most) noexcept : left_(most) {}
   bool finished() const noexcept { return left_ == 0; }
   CORACLE_ALWAYS_INLINE() stream_step<E> pass(stream_step<E>&& from) {
@@ -106,6 +107,7 @@ template <class E>
 class chunk_change {
  public:
   using element_type = std::vector<std::remove_cvref_t<E>>;
+  static constexpr bool keeps_elements = true;
   explicit chunk_change(std::size_t size) noexcept : size_(size) {}
   bool finished() const noexcept { return finished_; }
   stream_step<element_type> pass(stream_step<E>&& from) {
@@ -180,7 +182,15 @@ class count_pipe : public stream_pipe {
   explicit count_pipe(std::size_t count) noexcept : count_(count) {}
   template <class Source>
   auto apply(Source&& source) {
-    return change_stream<Change<typename Source::element_type>>(std::move(source), count_);
+    using E = typename Source::element_type;
+    constexpr bool fits = !Change<E>::keeps_elements || owns_element<E>;
+    static_assert(fits,
+                  "chunk() of elements that can be neither copied nor moved: map() them to something else");
+    if constexpr (fits) {
+      return change_stream<Change<E>>(std::move(source), count_);
+    } else {
+      return any_awaiter{};
+    }
   }
 
  private:

@@ -1,6 +1,7 @@
 // coracle/streams/time.hpp -- the stages that depend on time: throttle, timeout_each.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/streams/detail/stage.hpp>
 #include <coracle/streams/stream.hpp>
 #include <coracle/time/sleep.hpp>
@@ -52,9 +53,11 @@ limited_stream {
 
  private:
   static task<stream_step<element_type>> next(Source& source) {
+    const stop_token& stop = co_await stop_around();
     for (;;) {
       auto step = co_await source.poll();
       if (step || step.ended()) co_return std::move(step);
+      if (stop.stop_requested()) CORACLE_END_AS_STOPPED(stop.reason());
     }
   }
   Source source_;

@@ -175,7 +175,7 @@ class [[nodiscard("nothing is received until this is awaited")]] basic_channel<T
   }
 
   basic_channel* channel_;
-  std::optional<T> taken_;
+  std::optional<T> taken_;  // moved from after an await; the next one that may not replace it resets it
 };
 
 template <class T, class Buffer>
@@ -259,6 +259,7 @@ bool basic_channel<T, Buffer>::recv_now(std::optional<T>& into) noexcept {
 template <class T, class Buffer>
 CORACLE_NOINLINE()
 bool basic_channel<T, Buffer>::recv_or_serve(word seen, std::optional<T>& into) noexcept {
+  into.reset();
   waiter* served = nullptr;
   if (!elements_.buffer().empty()) {
     served = pop(into);
@@ -272,6 +273,7 @@ bool basic_channel<T, Buffer>::recv_or_serve(word seen, std::optional<T>& into) 
 template <class T, class Buffer>
 bool basic_channel<T, Buffer>::recv_operation::enqueue() noexcept {
   basic_channel& from = *channel_;
+  taken_.reset();
   const word seen = from.elements_.lock();
   waiter* served = nullptr;
   bool waits = false;

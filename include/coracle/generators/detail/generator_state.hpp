@@ -4,6 +4,7 @@
 #include <concepts>
 #include <coracle/base/exchange.hpp>
 #include <coracle/base/tagged_pointer.hpp>
+#include <coracle/core/detail/stored_result.hpp>
 #include <coracle/core/result.hpp>
 #include <coroutine>
 #include <cstdint>
@@ -275,6 +276,10 @@ class [[nodiscard]] generator_state<Yielded>::nesting {
 template <class Yielded>
 class [[nodiscard]] generator_state<Yielded>::yielded_copy {
   using value = std::remove_cvref_t<Yielded>;
+  static_assert(
+      fits_into_frame<value>,
+      "co_yield: compilers misalign the copy of an over-aligned object in a coroutine frame: let the "
+      "generator yield const references, which need no copy");
 
  public:
   explicit yielded_copy(const value& original) noexcept(std::is_nothrow_copy_constructible_v<value>)

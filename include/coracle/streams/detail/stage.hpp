@@ -21,6 +21,8 @@
 // within the same await, up to the source. filter answers "poll again" for an element that it drops, so no
 // stage has to loop, and map, filter, take and chunk are plain objects in that coroutine's frame. Nobody
 // polls after the end.
+//
+// What loops over poll() checks for a stop request in between, because a source that never waits does not.
 namespace coracle::detail {
 /// The answer to a poll(): an element; the end; or neither, and the consumer polls again.
 template <class E>
@@ -60,6 +62,10 @@ class stream_step {
   bool ended_ = false;
 };
 
+template <class E>
+inline constexpr bool owns_element =
+    std::is_constructible_v<std::remove_cvref_t<E>, E> ||
+    std::is_constructible_v<std::remove_cvref_t<E>, std::remove_reference_t<E>>;
 /// An owned element: moved if it is passed on or not copyable, otherwise copied.
 template <class E>
 std::remove_cvref_t<E> own_element(E&& element) {
