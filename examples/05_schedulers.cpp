@@ -15,6 +15,7 @@ coracle::task<> work() {
 }
 
 coracle::task<> tour(coracle::static_thread_pool& pool) {
+  const auto stop_at_end = coracle::on_scope_exit([] { loop.stop(); });  // after an error, too
   co_await loop.schedule();
   say("after loop.schedule()");
   co_await coracle::via(work(), pool);
@@ -23,7 +24,6 @@ coracle::task<> tour(coracle::static_thread_pool& pool) {
   say("after resume_on(work, pool)");
   co_await coracle::schedule_on(work(), loop);
   say("after schedule_on(work, loop)");
-  loop.stop();
 }
 
 coracle::task<> drive() {

@@ -6,6 +6,7 @@
 #include <coracle/core/task.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <cstdio>
+#include <exception>
 
 template <class T>
 class [[nodiscard]] eager_task {
@@ -20,8 +21,10 @@ class [[nodiscard]] eager_task {
     }
   };
   eager_task(eager_task&& other) noexcept : body_(std::exchange(other.body_, nullptr)) {}
-  ~eager_task() {  // it has ended, because it must be awaited
-    if (body_) body_.destroy();
+  ~eager_task() {
+    if (!body_) return;
+    if (!body_.promise().has_ended()) std::terminate();  // it may run on another thread: await it first
+    body_.destroy();
   }
 
   bool await_ready() const noexcept { return body_.promise().has_ended(); }

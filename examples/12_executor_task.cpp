@@ -7,6 +7,7 @@
 #include <coracle/core/task.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/utility/on_scope_exit.hpp>
 #include <cstdio>
 
 /// The coroutine's first parameter is its executor.
@@ -61,12 +62,12 @@ coracle::task<int> wander(coracle::run_loop& loop, coracle::static_thread_pool& 
 }
 
 executor_task<coracle::run_loop> work(coracle::run_loop& loop, coracle::static_thread_pool& pool) {
+  const auto stop_at_end = coracle::on_scope_exit([&] { loop.stop(); });  // after an error, too
   co_await std::suspend_never{};
   say("after the first await", loop);
   const int result = co_await wander(loop, pool);
   say("after the child", loop);
   std::printf("%d\n", result);
-  loop.stop();
 }
 
 coracle::task<> run(coracle::run_loop& loop) {

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <functional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace fs = std::filesystem;
@@ -19,18 +20,17 @@ coracle::task<> copy(coracle::io_service& io, fs::path from, fs::path to, progre
                      coracle::stop_token stop) {
   const auto in = coracle::read_only_file::open(io, from);
   auto out = coracle::write_only_file::open(io, to, coracle::file_open_mode::create_always);
+  const auto undo = coracle::on_scope_failure([&] {  // a catch block does not run in every stopped task
+    std::error_code ignored;
+    fs::remove(to, ignored);
+  });
   const std::uint64_t size = in.size();
   std::vector<char> buffer(64 * 1024);
-  try {
-    for (std::uint64_t done = 0; done < size; report(done, size)) {
-      const std::size_t got = co_await in.read(done, buffer.data(), buffer.size(), stop);
-      if (got == 0) break;  // the file was truncated in the meantime
-      co_await out.write_all(done, buffer.data(), got, stop);
-      done += got;
-    }
-  } catch (...) {
-    fs::remove(to);
-    throw;
+  for (std::uint64_t done = 0; done < size; report(done, size)) {
+    const std::size_t got = co_await in.read(done, buffer.data(), buffer.size(), stop);
+    if (got == 0) break;  // the file was truncated in the meantime
+    co_await out.write_all(done, buffer.data(), got, stop);
+    done += got;
   }
 }
 

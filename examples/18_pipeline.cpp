@@ -44,6 +44,7 @@ coracle::task<int> add_up(coracle::run_loop& loop, coracle::channel<int>& from) 
 }
 
 coracle::task<> run(coracle::run_loop& loop) {
+  const auto stop_at_end = coracle::on_scope_exit([&] { loop.stop(); });  // after an error, too
   co_await loop.schedule();
   coracle::channel<page> read{4};
   coracle::channel<int> counted{2};
@@ -52,7 +53,6 @@ coracle::task<> run(coracle::run_loop& loop) {
       read_pages(read, in_flight), count_letters(read, counted, in_flight), add_up(loop, counted));
   std::printf("%d pages, %d letters\n", pages, letters);
   std::printf("at most %d pages in memory at once\n", in_flight.most);
-  loop.stop();
 }
 
 int main() {

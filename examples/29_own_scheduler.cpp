@@ -13,23 +13,19 @@ class window_loop final : public coracle::executor {
 
   /// Thread-safe. The entry lives in the waiting coroutine: nothing is allocated.
   void post(coracle::resumption& item) noexcept override {
-    {
-      const std::lock_guard locked{mutex_};
-      item.next = nullptr;
-      (last_ ? last_->next : first_) = &item;
-      last_ = &item;
-    }
-    changed_.notify_one();
+    const std::lock_guard locked{mutex_};
+    item.next = nullptr;
+    (last_ ? last_->next : first_) = &item;
+    last_ = &item;
+    changed_.notify_one();  // under the lock: once the entry has run, this may be destroyed
   }
   void run() {
     while (coracle::resumption* const item = take()) coracle::resume(*item, *this);
   }
   /// run() returns when the queue is empty.
   void quit() {
-    {
-      const std::lock_guard locked{mutex_};
-      has_to_quit_ = true;
-    }
+    const std::lock_guard locked{mutex_};
+    has_to_quit_ = true;
     changed_.notify_one();
   }
   void draw(const char* text) { std::printf("%s: %s\n", is_here() ? "window" : "WRONG THREAD", text); }
@@ -62,12 +58,12 @@ coracle::task<int> count_primes(int below) {
 }
 
 coracle::task<> clicked(window_loop& window, coracle::static_thread_pool& pool) {
+  const auto quit_at_end = coracle::on_scope_exit([&] { window.quit(); });  // after an error, too
   window.draw("counting ...");
   const int count = co_await coracle::via(count_primes(100'000), pool);  // the window stays responsive
   window.draw(count == 9592 ? "9592 primes" : "a wrong number of primes");
   co_await coracle::sleep_for(std::chrono::milliseconds{1});  // timers, events, sockets: each comes back here
   window.draw("done");
-  window.quit();
 }
 
 int main() {

@@ -8,8 +8,8 @@
 #include <coracle/io.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string>
-#include <system_error>
 
 using namespace std::chrono_literals;
 using coracle::net::socket;
@@ -36,31 +36,30 @@ coracle::task<> speak(socket& member, lines& said) {
     said.send(std::move(line));
   }
 }
-/// Runs until the member leaves, sends a line that is too long, does not read for ten seconds, or reads so
-/// slowly that it has missed something.
+/// Runs until the member leaves, or fails: it sends a line that is too long, does not read for ten seconds,
+/// or reads so slowly that it has missed something.
 coracle::task<> serve_one(socket member, lines& said) {
-  try {
-    auto heard = said.subscribe();
-    co_await member.send_all("welcome\n");
-    co_await coracle::when_any(speak(member, said), hear(member, std::move(heard)));
-  } catch (const std::system_error& error) {
-    std::printf("a member is gone: %s\n", error.what());
-  } catch (const coracle::lagged& error) {
-    std::printf("a member is gone: %s\n", error.what());
-  } catch (const coracle::timed_out&) {
-    std::puts("a member is gone: it does not read");
-  }
+  auto heard = said.subscribe();
+  co_await member.send_all("welcome\n");
+  co_await coracle::when_any(speak(member, said), hear(member, std::move(heard)));
 }
-/// Runs until it is stopped; all members stop with it.
+/// Runs until it is stopped; all members stop with it. One that fails stops no other.
 coracle::task<> serve(socket& listener) {
   lines said{100};
+  const auto report = [](const std::exception_ptr& failure) {
+    try {
+      std::rethrow_exception(failure);
+    } catch (const std::exception& error) {  // an error_group, too: speaking and hearing may both fail
+      std::printf("a member is gone: %s\n", error.what());
+    }
+  };
   const auto accept_all = [&](coracle::async_scope& members) -> coracle::task<> {
     for (;;) {
       socket member = co_await coracle::net::accept_with_backoff(listener);
       members.spawn(serve_one(std::move(member), said));
     }
   };
-  co_await coracle::with_scope(accept_all);
+  co_await coracle::with_scope(coracle::scope_policy::supervise(report), accept_all);
 }
 
 /// Two local members, one of which says something that both receive.

@@ -55,7 +55,7 @@ task<> show(coracle::stream_descriptor& from, coracle::async_manual_reset_event&
   }
 }
 
-/// Waits until it has ended. Stopped, ends it: in peace, if it does so within five seconds.
+/// Waits until it has ended. When stopped, terminates it: gracefully, if it ends within five seconds.
 task<coracle::exit_status> attend(coracle::process& worker) {
   std::optional<coracle::exit_status> ended = co_await coracle::as_optional(worker.wait());
   if (!ended) ended = co_await coracle::shielded(worker.terminate(5s));
@@ -69,7 +69,7 @@ task<> supervise(coracle::io_service& io, coracle::async_manual_reset_event& rea
     coracle::command what{"/proc/self/exe", "worker"};
     what.environment("ATTEMPT", std::to_string(attempt)).output(coracle::redirection::pipe()).new_group();
     coracle::process worker{io, what};
-    // Also while being stopped: its last words.
+    // Shielded, so that its last output is shown even while this is being stopped.
     const auto both =
         co_await coracle::when_all(attend(worker), coracle::shielded(show(worker.output(), ready)));
     std::printf("attempt %d %s\n", attempt, std::get<0>(both).to_string().c_str());

@@ -21,7 +21,9 @@ std::string path_in(std::string_view request) {
   if (!request.starts_with("GET /")) return {};
   request.remove_prefix(5);
   const std::string_view path = request.substr(0, request.find(' '));
-  return path.find("..") == path.npos ? std::string{path} : std::string{};
+  // An absolute path would replace the directory: root / "/etc/passwd" is "/etc/passwd".
+  const bool leads_out = path.starts_with('/') || path.find("..") != path.npos;
+  return leads_out ? std::string{} : std::string{path};
 }
 
 /// Sends the header and the file, which does not pass through this program.
@@ -81,7 +83,8 @@ task<> ask(socket& server, std::string_view path) {
 task<> ask_and_interrupt(coracle::io_service& io, coracle::net::ip_endpoint address) {
   socket server = socket::create_tcpv4(io);
   co_await server.connect(address);
-  for (const std::string_view path : {"/page", "/nowhere", "/../secret", "/page"}) co_await ask(server, path);
+  for (const std::string_view path : {"/page", "/nowhere", "/../secret", "//etc/passwd", "/page"})
+    co_await ask(server, path);
   raise(SIGINT);  // as if Ctrl-C had been pressed
 }
 
@@ -119,4 +122,5 @@ int main(int argc, char** argv) {
 //   /page: 200 OK, 3000000 bytes
 //   /nowhere: 404 Not Found, 13 bytes
 //   /../secret: 404 Not Found, 13 bytes
+//   //etc/passwd: 404 Not Found, 13 bytes
 //   /page: 200 OK, 3000000 bytes

@@ -48,6 +48,7 @@ class append_only_file {
   /// which also contains commands of others. After a failure, the next commit() writes the same bytes again.
   coracle::task<> commit() {
     const std::uint64_t end = added_;
+    if (written_ == end) co_return;  // a compaction has the lock for long
     const auto lock = co_await mutex_.scoped_lock_async();
     while (written_ < end) {
       if (batch_.empty()) {

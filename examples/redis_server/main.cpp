@@ -108,17 +108,20 @@ class server {
       co_await coracle::sleep_for(100ms);
       std::string log;
       data_.expire(now_in_ms(), log);
-      co_await keep(log);
+      if (!log.empty()) co_await keep(log);
     }
   }
 
  private:
+  /// Completes when the commands in `log` have been written, and those that other clients have executed
+  /// before: what is answered next may contain their effect.
   task<> keep(std::string& log) {
-    if (log_ && !log.empty()) {
+    if (log_) {
+      const bool grows = !log.empty();
       log_->add(log);
       log.clear();
       co_await log_->commit();
-      if (log_->is_worth_compacting()) is_to_compact_.set();
+      if (grows && log_->is_worth_compacting()) is_to_compact_.set();
     }
     log.clear();
   }

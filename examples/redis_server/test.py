@@ -197,6 +197,24 @@ def test_kills(program, folder, *options, compacts=False):
     Path(f"{file}.new").unlink(missing_ok=True)  # of a kill during a compaction
 
 
+def test_reads(program, folder):
+    file = Path(folder, "reads.aof")
+    server = Server(program, file)
+    writer, reader = Client(server), Client(server)
+    for number in range(4):
+        check("SET", writer("SET", f"big{number}", "x" * (8 << 20)), "+OK")
+    check("BGREWRITEAOF", reader("BGREWRITEAOF")[:1], "+")  # commits wait until it has ended
+    writer.send("SET", "key", "new")
+    while reader("GET", "key") is None:
+        pass
+    server.kill()
+    server = Server(program, file)
+    check("a kill loses nothing that was read", Client(server)("GET", "key"), "new")
+    server.stop()
+    file.unlink()
+    Path(f"{file}.new").unlink(missing_ok=True)
+
+
 def test_compaction(program, folder):
     file = Path(folder, "compact.aof")
     server = Server(program, file)
@@ -295,6 +313,7 @@ def main(program):
         test_kills(program, folder, "sync")
         test_kills(program, folder, compacts=True)
         test_kills(program, folder, "sync", compacts=True)
+        test_reads(program, folder)
         test_compaction(program, folder)
         test_tools(program)
 
