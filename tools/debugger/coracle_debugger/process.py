@@ -31,6 +31,8 @@ _DESCRIPTOR_IN_RECORD = 8
 # In an io_service::timed_schedule_operation (io/io_service.hpp). tests/debugger fails if they change.
 _RUN_IN_TIMER, _DUE_IN_TIMER, _PROGRESS_IN_TIMER, _SUSPENDED_IN_TIMER = 88, 64, 80, 137
 _TIMER_WAITS = 1  # of timer::state
+# The functions that block a thread until an awaitable is done, as far as they are not inlined.
+_AWAITS = re.compile(r"\bwaiting_thread::wait\b|\bprocess_until_over\b|\bio_loop::run\(coracle::detail::io_run")
 _CALL_IN_BLOCKING, _SERVED = 72, 2  # in a blocking_call (exec/blocking.hpp)
 _DUE_IN_SLEEP = 80  # in a sleep_operation (time/sleep.hpp)
 # By io_opcode, as src/io/opcode_name.cpp has them.
@@ -528,7 +530,7 @@ def local_of_thread(thread, address):
 
 
 def is_blocked_by_coracle(thread):
-    """Whether a thread sleeps inside the library: in sync_wait(), or without work. It goes on when a coroutine does."""
+    """Whether a thread sleeps inside the library: in sync_wait(), or without work."""
     with host.frames_of(thread) as frames:
         for index, frame in enumerate(itertools.islice(frames, _MOST_FRAMES)):
             if index == 0 and not re.search("syscall|futex|wait|poll|sleep", frame.name):
@@ -536,6 +538,12 @@ def is_blocked_by_coracle(thread):
             if frame.name and not (frame.library and memory.SYSTEM_LIBRARIES.search(frame.library)):
                 return re.search(r"^(void |bool )?coracle::", frame.name) is not None
     return False
+
+
+def awaits_in_plain_code(thread):
+    """Whether a thread is blocked in sync_wait() or io_service::run()."""
+    with host.frames_of(thread) as frames:
+        return any(_AWAITS.search(frame.name or "") for frame in itertools.islice(frames, _MOST_FRAMES))
 
 
 def _running_on(thread, coroutines):
