@@ -50,6 +50,12 @@ constexpr kind_of_waiter kinds_of_waiters[] = {{"queued_waiter", 64, 0},
                                                {"contender<async_semaphore>", 104, 80},
                                                {"async_shared_mutex::request", 112, 80}};
 
+// The awaiter of a shared_task, and where the body keeps its queue: core/shared_task.hpp. If these change,
+// tests/unit/live_coroutines_test.cpp fails.
+constexpr std::string_view awaiter_of_shared = ">::awaiter_base";
+constexpr std::uintptr_t shared_in_awaiter = 64;
+constexpr std::uintptr_t end_of_queue_in_shared = promise_in_frame + 24;
+
 // A channel<T>: channels/detail/guarded_buffer.hpp and channels/detail/channel_buffer.hpp. If these change,
 // tests/probes/inspector.cpp fails.
 constexpr std::uintptr_t capacity_in_channel = 16;
@@ -72,7 +78,8 @@ constexpr action actions[] = {{"lock", "waits to lock "},
                               {"send_copy", "waits to send to "},
                               {"changed", "waits for a change of "},
                               {"tick", "waits for a tick of "},
-                              {"arrive", "waits for the others at "}};
+                              {"arrive", "waits for the others at "},
+                              {"awaiter_base", "waits for the end of "}};
 
 /// The arguments of the first `name<...>` in a demangled name.
 std::vector<std::string_view> template_arguments(std::string_view of, std::string_view name) {
@@ -222,6 +229,8 @@ void coroutine_search::add_wait(std::uintptr_t node, const char* symbol) {
   }
   if ((link & link_tags) > link_of_arriving) return;
   if (link > link_of_arriving && memory_.word(link) != node) return;
+  if (link > link_of_arriving && arguments[0].ends_with(awaiter_of_shared) && add_await_of_shared(node, link))
+    return;
   if (link == 0 && object != 0 && memory_.word(object) != node && (memory_.word(object) & 4) == 0) return;
   coroutine_wait wait{std::string(arguments[0]), object};
   if (waiting) {
@@ -229,6 +238,22 @@ void coroutine_search::add_wait(std::uintptr_t node, const char* symbol) {
   } else {
     add_other_wait(node, memory_.word(node), text_of_operation(wait.operation));
   }
+}
+
+/// Of the waiters for a shared_task, the first is taken for what awaits it: a coroutine has one parent.
+/// Returns false if it is another one.
+bool coroutine_search::add_await_of_shared(std::uintptr_t node, std::uintptr_t link) {
+  const std::uintptr_t body = memory_.word(node + shared_in_awaiter);
+  if (link < body || link - body >= end_of_queue_in_shared || !find(body)) return false;
+  const std::uintptr_t waiting = memory_.word(node);
+  const live_coroutine* const parent = find(waiting) ? find(waiting) : owner_of(waiting);
+  continuation next{.parent = parent ? parent->frame : 0};
+  if (names_.role_at(memory_.word(waiting)) == role::callback) {
+    next.through = reader_.function_of(waiting);
+    next.at = waiting;
+  }
+  if (next.parent != 0 || next.through != 0) after_shared_[body] = next;
+  return next.parent != 0 || next.through != 0;
 }
 
 void coroutine_search::add_io(std::uintptr_t operation) {
@@ -265,7 +290,8 @@ void coroutine_search::add_other_wait(std::uintptr_t awaiter, std::uintptr_t wai
 }
 
 void coroutine_search::link(live_coroutine& each) {
-  each.next = reader_.continuation_of(each.frame);
+  const auto shared = after_shared_.find(each.frame);
+  each.next = shared != after_shared_.end() ? shared->second : reader_.continuation_of(each.frame);
   if (live_coroutine* const parent = find(each.next.parent)) parent->children.push_back(&each);
 }
 

@@ -107,6 +107,7 @@ class coroutine_search {
   void for_each_word(std::uintptr_t lowest, std::uintptr_t highest, Visit visit) const;
   void find_frames();
   void add_wait(std::uintptr_t node, const char* symbol);
+  [[nodiscard]] bool add_await_of_shared(std::uintptr_t node, std::uintptr_t link);
   void add_io(std::uintptr_t operation);
   void add_timer(std::uintptr_t operation);
   void add_other_wait(std::uintptr_t awaiter, std::uintptr_t waiting, std::string text);
@@ -128,6 +129,7 @@ class coroutine_search {
   await_reader reader_;
   std::uintptr_t stack_;  ///< what is below it on this thread is not searched
   std::vector<live_coroutine> found_;
+  std::map<std::uintptr_t, continuation> after_shared_;  ///< by the frame of the shared_task
   std::map<std::uintptr_t, awaited_object> objects_;
   bool is_linked_ = false;
 };

@@ -29,9 +29,9 @@ LONGEST = 60  # seconds, of one run of a debugger
 MOST_SUSPENSIONS = 5  # of a coroutine of the program: its beginning, three awaits, its end
 
 # What the program is to do, how gdb comes to see it, and what is typed.
-ATTACHED = ["mutexes", "event", "slow_child", "leak", "half_stuck", "twice", "member", "inside", "timed", "tasks", "crowd"]
+ATTACHED = ["mutexes", "event", "slow_child", "leak", "half_stuck", "twice", "member", "inside", "timed", "shared", "tasks", "crowd"]
 RUN = {"exception": ["catch throw", "run"], "early_exception": ["catch throw", "run"], "crash": ["run"]}
-OTHER_PROGRAMS = ["inside", "timed", "frames"]  # by themselves: inside.cpp, timed.cpp, frames.cpp
+OTHER_PROGRAMS = ["inside", "timed", "shared", "frames"]  # by themselves: inside.cpp, timed.cpp, shared.cpp, frames.cpp
 TYPED = {
     "mutexes": ["coracle tasks", "coracle why 2", "print *$object", "coracle bt 2", "coracle why"],
     "event": ["coracle tasks", "coracle why 2", "print *$object", "coracle deadlocks"],
@@ -40,6 +40,7 @@ TYPED = {
     "twice": ["coracle tasks", "coracle deadlocks"],
     "member": ["coracle why"],
     "timed": ["coracle deadlocks"],
+    "shared": ["coracle tasks", "coracle deadlocks"],
     "inside": ["coracle tasks", "coracle why 3", "coracle why 11", "coracle deadlocks"],
     "crowd": ["coracle tasks", "coracle why"],
     "half_stuck": ["coracle why", "coracle deadlocks"],

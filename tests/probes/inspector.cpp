@@ -25,6 +25,8 @@
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/testing/poll.hpp>
+#include <coracle/time/sleep.hpp>
+#include <coracle/time/timeout.hpp>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -49,7 +51,7 @@ using coracle_test::error_in_metrics, coracle_test::expect;
 
 // ---- what is inspected ----
 
-async_mutex savings, checking, balances, journal, ledger;
+async_mutex savings, checking, balances, journal, ledger, interest, fees, taxes;
 async_manual_reset_event both_hold_one, opened;
 
 task<> transfer(async_mutex& from, async_mutex& to) {
@@ -74,6 +76,20 @@ task<> wait_until_opened() { co_await opened; }
 task<> write_or_add(async_mutex& lock) {
   const auto held = co_await lock.scoped_lock_async();
   co_await when_any(wait_until_opened(), add(balances));
+}
+/// What would be a deadlock ends in time.
+task<> nap() { co_await sleep_for(std::chrono::hours(24)); }
+task<> add_or_sleep(async_mutex& lock) {
+  const auto held = co_await lock.scoped_lock_async();
+  co_await when_any(sleep_for(std::chrono::hours(24)), add(lock));
+}
+task<> add_or_nap(async_mutex& lock) {
+  const auto held = co_await lock.scoped_lock_async();
+  co_await when_any(nap(), add(lock));
+}
+task<> add_in_time(async_mutex& lock) {
+  const auto held = co_await lock.scoped_lock_async();
+  co_await timeout(add(lock), std::chrono::hours(24));
 }
 task<> read(async_mutex& lock) { const auto held = co_await lock.scoped_lock_async(); }
 channel<int> orders{4};
@@ -120,7 +136,7 @@ task<> bank(io_service& io, net::unix_pair& ends) {
   co_await when_all(save_up(), pay_rent(), add_interest(balances), write(journal), read(journal),
                     write_or_add(ledger), read(ledger), wait_for_order(), send_two_results(), show_rates(),
                     rates_or_opening(), read_answer(ends.first), read_answer_or_open(ends.second),
-                    wait_for_time(io));
+                    wait_for_time(io), add_or_sleep(interest), add_or_nap(fees), add_in_time(taxes));
 }
 
 // ---- answers ----
@@ -264,12 +280,12 @@ void metrics_are_for_prometheus() {
                        value_of(metrics, workers + "\"parked\"}");
     expect(all == 2, "each worker has a state");
     expect(count(metrics, "scheduler=\"pool " + number + "\"") == 2, "two threads belong to the pool");
-    expect(value_of(metrics, R"(coracle_coroutines_waiting{wait="waits to lock async_mutex"})") == 6,
-           "six wait for locks");
+    expect(value_of(metrics, R"(coracle_coroutines_waiting{wait="waits to lock async_mutex"})") == 9,
+           "nine wait for locks");
     expect(value_of(metrics, "coracle_deadlocks") == 2, "two deadlocks");
     expect(value_of(metrics, "coracle_coroutines_stuck") == 4, "all four are stuck");
     expect(value_of(metrics, R"(coracle_open_descriptors{kind="socket"})") >= 3, "the sockets of this test");
-    expect(value_of(metrics, R"(coracle_timers{io_service=""})") == 0, "no timer");
+    expect(value_of(metrics, R"(coracle_timers{io_service=""})") == 3, "the sleeps and the timeout");
     expect(value_of(metrics, "coracle_shared_frame_bytes") == 0, "no thread has left frames to others");
     const std::string function = between(metrics, "coracle_coroutines{function=\"", "\"");
     const double bytes = value_of(metrics, "coracle_coroutine_frame_bytes{function=\"" + function + "\"}");

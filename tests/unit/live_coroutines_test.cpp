@@ -7,6 +7,7 @@
 #include <chrono>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
+#include <coracle/core/shared_task.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/yield.hpp>
 #include <coracle/inspect/async_stacktrace.hpp>
@@ -86,6 +87,12 @@ std::vector<task<>> two_that_wait(async_manual_reset_event& event) {
   two.push_back(await_forever(event));
   two.push_back(await_forever(event));
   return two;
+}
+shared_task<> share(async_manual_reset_event& event) { co_await event; }
+task<> await_one(shared_task<> shared) { co_await shared; }
+task<> await_shared(async_manual_reset_event& event) {
+  const shared_task<> one = share(event);
+  co_await when_all(await_one(one), one, await_one(one), share(event));
 }
 task<> await_all_in_vector(async_manual_reset_event& event) { co_await when_all(two_that_wait(event)); }
 task<> await_any_in_vector(async_manual_reset_event& event) { co_await when_any(two_that_wait(event)); }
@@ -240,6 +247,12 @@ TEST_CASE("live_coroutines: the branches of a combinator are below the coroutine
         "1 await_forever; 1 await_forever; ");
   CHECK(listed_below("await_any_in_vector", await_any_in_vector(door), door) ==
         "1 await_forever; 1 await_forever; ");
+}
+
+TEST_CASE("live_coroutines: a shared_task is below what awaited it first" * doctest::skip(!is_searched)) {
+  async_manual_reset_event door;
+  CHECK(listed_below("await_shared", await_shared(door), door) ==
+        "1 await_one; 1 await_one; 1 share; 2 share; ");
 }
 
 TEST_CASE("live_coroutines: what is no coroutine waits in the combinator that awaits it" *

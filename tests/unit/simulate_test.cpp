@@ -89,6 +89,23 @@ TEST_CASE("simulate: an exception, and a wait without end, are failures of their
   CHECK(has(hanging, "simulation, seed 6: deadlock"));
 }
 
+TEST_CASE("simulate: an exception that leaves a function given to at() is a failure of its seed") {
+  const auto throws = [](auto thrown) {
+    return failure_of([=] {
+      simulate({.count = 1, .first = 7}, [=](simulation& sim) {
+        sim.at(sim.now() + 1s, [=] { throw thrown; });
+        sim.at(sim.now() + 2s, [] { throw std::runtime_error("a later one"); });
+        sim.run(sleep_for(3s));
+      });
+    });
+  };
+  const std::string said = throws(std::runtime_error("no host"));
+  CAPTURE(said);
+  CHECK(has(said, "seed 7: an exception left a function given to at(): no host.\n"));
+  CHECK(has(said, "given to at(): a later one\n"));  // in the trace
+  CHECK(has(throws(1), "seed 7: an exception left a function given to at().\n"));
+}
+
 TEST_CASE("simulate: what ends the program says which seed it was") {
   const std::string message = coracle_test::abort_message([] {
     simulate({.count = 10}, [](simulation& sim) {

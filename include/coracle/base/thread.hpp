@@ -73,10 +73,10 @@ inline steady_time real_now() noexcept { return std::chrono::steady_clock::now()
 /// Sleeps while `word` holds `expected`, at most until `end` (max(): no limit); may return early.
 inline void park_until(atomic<std::uint32_t>& word, std::uint32_t expected, steady_time end) noexcept {
   constexpr std::int64_t second = 1'000'000'000;
-  const std::int64_t since = std::chrono::nanoseconds(end.time_since_epoch()).count();
+  const std::chrono::nanoseconds since = end.time_since_epoch();
   timespec when{};
-  when.tv_sec = static_cast<std::time_t>(since / second);
-  when.tv_nsec = static_cast<long>(since % second);
+  when.tv_sec = since.count() / second;
+  when.tv_nsec = since.count() % second;
   const timespec* const limit = end == steady_time::max() ? nullptr : &when;
   ::syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, expected, limit, nullptr, FUTEX_BITSET_MATCH_ANY);
 }

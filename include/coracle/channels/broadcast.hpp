@@ -35,9 +35,7 @@ CORACLE_FAILS() inline void throw_lagged([[maybe_unused]] std::uint64_t lost) {
 template <class T>
 struct broadcast_state : publication {
   explicit broadcast_state(std::size_t size) : capacity(size), ring(new std::shared_ptr<const T>[size]) {}
-  std::shared_ptr<const T>& at(std::uint64_t position) const noexcept {
-    return ring[static_cast<std::size_t>(position % capacity)];
-  }
+  std::shared_ptr<const T>& at(std::uint64_t position) const noexcept { return ring[position % capacity]; }
 
   const std::size_t capacity;
   const std::unique_ptr<std::shared_ptr<const T>[]> ring;

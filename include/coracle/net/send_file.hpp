@@ -58,14 +58,14 @@ template <class Socket>
   bool ended = false;
   while (!ended && done != size) {
     if (done == cached) {
-      const auto more = static_cast<std::size_t>(size - done < most_at_once ? size - done : most_at_once);
+      const std::size_t more = size - done < most_at_once ? size - done : most_at_once;
       cached += more;
       detail::read_ahead(from, offset + done, more);
       char last;
       static_cast<void>(co_await from.read(offset + cached - 1, &last, 1, token));
     }
-    const std::size_t more = co_await detail::send_file_operation(
-        to, from, offset + done, static_cast<std::size_t>(cached - done), token);
+    const std::size_t more =
+        co_await detail::send_file_operation(to, from, offset + done, cached - done, token);
     done += more;
     ended = more == 0;
   }

@@ -2,8 +2,10 @@
 #include "lock_waits.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace coracle::detail {
 namespace {
@@ -18,6 +20,42 @@ bool waits_for_lock(const live_coroutine& each) {
   return type == "async_mutex" || type == "async_shared_mutex";
 }
 
+/// Those that go on by themselves, as after a sleep or an I/O operation, and what awaits these. Of several
+/// awaits in a coroutine, one is enough.
+std::unordered_set<coroutine> going_on(const coroutine_search& in) {
+  std::unordered_set<coroutine> found;
+  for (const live_coroutine& each : in.all()) {
+    const bool waits_for_object = !each.children.empty() || (each.waits && each.waits->object != 0);
+    if (waits_for_object && each.other_waits.empty()) continue;
+    for (coroutine at = &each; at && found.insert(at).second;) at = in.parent_of(*at);
+  }
+  return found;
+}
+
+/// timeout() and async_finally() stop in time what they await.
+bool has_deadline(coroutine each, const coroutine_search& in) {
+  const char* const name = in.function_of(*each).name;
+  return name &&
+         (std::strstr(name, "7coracle6detail5limitI") || std::strstr(name, "7coracle6detail11run_finallyI"));
+}
+
+bool is_race(const char* through) { return through && std::string_view(through) == "when_any()"; }
+
+/// Returns true if a time limit ends the wait: that of a timeout(), or another branch of a when_any().
+bool ends_in_time(coroutine waiting, const std::unordered_set<coroutine>& going_on,
+                  const coroutine_search& in) {
+  for (coroutine each = waiting, above = in.parent_of(*each); above;
+       each = above, above = in.parent_of(*above)) {
+    if (has_deadline(above, in)) return true;
+    if (!is_race(in.through(*each))) continue;
+    if (!above->other_waits.empty()) return true;
+    for (const coroutine branch : above->children) {
+      if (branch != each && going_on.contains(branch)) return true;
+    }
+  }
+  return false;
+}
+
 /// A coroutine is blocked if one that it awaits is; with when_any(), if all are.
 blocked_coroutines blocked_by(const coroutine_search::coroutines& waits, const coroutine_search& in) {
   blocked_coroutines blocked;
@@ -30,9 +68,7 @@ blocked_coroutines blocked_by(const coroutine_search::coroutines& waits, const c
     if (!blocked.emplace(each, cause).second) continue;
     const coroutine parent = in.parent_of(*each);
     if (!parent) continue;
-    const char* const through = in.through(*each);
-    const bool is_race = through && std::string_view(through) == "when_any()";
-    if (is_race && ++blocked_branches[parent] != parent->children.size()) continue;
+    if (is_race(in.through(*each)) && ++blocked_branches[parent] != parent->children.size()) continue;
     pending.emplace_back(parent, cause);
   }
   return blocked;
@@ -72,8 +108,10 @@ std::vector<coroutine_search::coroutines> circles_of(const coroutine_search::cor
 
 endless_lock_waits find_endless_lock_waits(const coroutine_search& in) {
   coroutine_search::coroutines stuck;
+  const std::unordered_set<coroutine> others = going_on(in);
   for (const live_coroutine& each : in.all()) {
-    if (waits_for_lock(each) && !in.referring(each.waits->object).empty()) stuck.push_back(&each);
+    if (!waits_for_lock(each) || in.referring(each.waits->object).empty()) continue;
+    if (!ends_in_time(&each, others, in)) stuck.push_back(&each);
   }
   for (;;) {
     const blocked_coroutines blocked = blocked_by(stuck, in);

@@ -12,6 +12,7 @@ struct endless_lock_waits {
 };
 
 /// A wait is endless if every coroutine whose frame has the lock's address waits for such a lock itself, or
-/// awaits one that does. If only one of them can go on, the wait is not reported.
+/// awaits one that does. If only one of them can go on, the wait is not reported, nor if a timeout() or
+/// another branch of a when_any() ends it in time.
 [[nodiscard]] endless_lock_waits find_endless_lock_waits(const coroutine_search& in);
 }  // namespace coracle::detail

@@ -58,7 +58,15 @@ void simulation::call::run(detail::timer& due) noexcept {
   std::list<call> taken;
   taken.splice(taken.end(), self.owner.calls_, self.place);
   const allocations_aside of_what_is_outside;
-  self.what();
+  std::string why = "an exception left a function given to at()";
+  try {
+    return self.what();
+  } catch (const std::exception& error) {
+    why += std::string(": ") + error.what();
+  } catch (...) {
+  }
+  self.owner.note(why);
+  if (self.owner.unmet_.empty()) self.owner.unmet_ = std::move(why);
 }
 
 void simulation::at(time_point when, std::function<void()> what) {

@@ -18,6 +18,9 @@ _EXECUTOR, _RUN_OF_LISTENER = 16, 24  # in a queued_waiter: behind the handle an
 _CONTENDERS = {"contender<async_mutex>": 104, "contender<async_semaphore>": 104, "async_shared_mutex::request": 112}
 _NODE_SIZES = {"queued_waiter": 64, **_CONTENDERS}
 _COROUTINE_OF_CONTENDER = 80
+# The body in the awaiter of a shared_task, and where its promise keeps its queue (core/shared_task.hpp). tests/debugger fails if
+# they change.
+_SHARED_IN_AWAITER, _QUEUE_END = 64, 24
 _MOST_NESTED = 8  # objects that begin before a member of one of them
 _MOST_FRAMES = 100  # of a machine's stack
 _SEARCHED_OF_PROMISE = 64  # bytes, where the promise of a function without debug information may keep its parent
@@ -31,6 +34,8 @@ _DESCRIPTOR_IN_RECORD = 8
 # In an io_service::timed_schedule_operation (io/io_service.hpp). tests/debugger fails if they change.
 _RUN_IN_TIMER, _DUE_IN_TIMER, _PROGRESS_IN_TIMER, _SUSPENDED_IN_TIMER = 88, 64, 80, 137
 _TIMER_WAITS = 1  # of timer::state
+# The functions that block a thread until an awaitable is done, as far as they are not inlined.
+_AWAITS = re.compile(r"\bwaiting_thread::wait\b|\bprocess_until_over\b|\bio_loop::run\(coracle::detail::io_run")
 _CALL_IN_BLOCKING, _SERVED = 72, 2  # in a blocking_call (exec/blocking.hpp)
 _DUE_IN_SLEEP = 80  # in a sleep_operation (time/sleep.hpp)
 # By io_opcode, as src/io/opcode_name.cpp has them.
@@ -48,9 +53,10 @@ class Operation:
     def __init__(self, name, kind, type_name):
         self.name = name  # as async_mutex::lock_operation
         self.type_name = type_name  # the same as debug information has it
-        self.primitive = re.sub(r"::[a-z_]*_operation$", "", name)  # as async_mutex
+        self.primitive = re.sub(r"::([a-z_]*_operation|awaiter_base)$", "", name)  # as async_mutex
         self.is_contender = kind in _CONTENDERS
-        self.place_of_object = _place_of_object(type_name, kind)
+        self.awaits_shared = re.fullmatch(r"shared_task<.*>::awaiter_base", name) is not None  # then its object is a frame
+        self.place_of_object = _SHARED_IN_AWAITER if self.awaits_shared else _place_of_object(type_name, kind)
 
 
 class IoWait:
@@ -119,11 +125,13 @@ class Process:
         self._holders = None  # of each lockable object; collected when first asked for
         self._points = {}  # {state: Point} of each Function
         self._to_link = []  # (Function, rows of its frames, the words of a copy, places of the frames in it)
+        self._awaiting_shared = {}  # (row or None, Continuation or None) of what first awaits a shared_task, by the body's address
         self._find()
         self._find_running()
         for each in self._to_link:
             self._link(*each)
         self._to_link.clear()
+        self._link_shared()
         self.coroutines.complete()
         for parent in [self.coroutines.of_row(row) for row in self.coroutines.running]:
             if any(child.via is None for child in parent.children):
@@ -196,7 +204,7 @@ class Process:
         if operation.place_of_object is not None:
             objects = _column(words, firsts, operation.place_of_object // memory.WORD)
         is_sure = list(map(operator.eq, nodes, memory.words(links)))
-        if None in rows or not all(is_sure):
+        if None in rows or operation.awaits_shared or not all(is_sure):
             found = []
             for at, (node, link, awaited) in enumerate(zip(nodes, links, objects)):
                 if not is_sure[at]:
@@ -205,12 +213,32 @@ class Process:
                     # With _ARRIVING alone, or without an object, it is in no queue, as one that waits for a timer.
                     if link > _ARRIVING or value is not None and not (is_sure[at] or operation.is_contender and value & 4):
                         continue
+                is_first = operation.awaits_shared and is_sure[at] and 0 <= link - awaited < functions.PROMISE + _QUEUE_END
+                if is_first and self._add_shared(awaited, node, waiting[at], rows[at]):
+                    continue
                 if rows[at] is None:
                     self._add_other_wait(node, waiting[at], WaitKind(operation, awaited))
                 else:
                     found.append(at)
             rows, nodes, objects, is_sure = ([column[at] for at in found] for column in (rows, nodes, objects, is_sure))
         self.coroutines.waits.add(rows, operation, nodes, objects, is_sure)
+
+    def _add_shared(self, body, node, waiting, row):
+        """The first waiter for a shared_task: it is shown as what awaits it, since a coroutine has one parent. False if unknown."""
+        via = None
+        if row is None:
+            row, via = self._row_around(node), self._continuation(waiting)
+            if row != self._row_around(waiting) or row is None and via is None:
+                return False
+        if body in self.coroutines.rows:
+            self._awaiting_shared[body] = row, via
+        return body in self.coroutines.rows
+
+    def _link_shared(self):
+        everything = self.coroutines
+        for body, (parent, via) in self._awaiting_shared.items():
+            row = everything.rows[body]
+            everything.parents[row], everything.vias[row] = parent, (via.address, via.text) if via is not None else None
 
     def _add_io(self, start, words, places):
         """Of a copy, the I/O operations. A frame keeps what is left of those that have completed."""
@@ -528,7 +556,7 @@ def local_of_thread(thread, address):
 
 
 def is_blocked_by_coracle(thread):
-    """Whether a thread sleeps inside the library: in sync_wait(), or without work. It goes on when a coroutine does."""
+    """Whether a thread sleeps inside the library: in sync_wait(), or without work."""
     with host.frames_of(thread) as frames:
         for index, frame in enumerate(itertools.islice(frames, _MOST_FRAMES)):
             if index == 0 and not re.search("syscall|futex|wait|poll|sleep", frame.name):
@@ -536,6 +564,12 @@ def is_blocked_by_coracle(thread):
             if frame.name and not (frame.library and memory.SYSTEM_LIBRARIES.search(frame.library)):
                 return re.search(r"^(void |bool )?coracle::", frame.name) is not None
     return False
+
+
+def awaits_in_plain_code(thread):
+    """Whether a thread is blocked in sync_wait() or io_service::run()."""
+    with host.frames_of(thread) as frames:
+        return any(_AWAITS.search(frame.name or "") for frame in itertools.islice(frames, _MOST_FRAMES))
 
 
 def _running_on(thread, coroutines):

@@ -64,6 +64,8 @@ def fill_text(wait):
 
 def wait_text(snapshot, wait):
     """As `waits to lock async_mutex accounts`."""
+    if wait.operation.awaits_shared and wait.object in snapshot.coroutines:
+        return f"awaits {snapshot.coroutines[wait.object].function.name}"
     operation = wait.operation.name.rsplit("::", 1)[-1]
     if operation in _WHOLE_TEXTS:
         return _WHOLE_TEXTS[operation]

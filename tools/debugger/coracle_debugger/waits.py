@@ -124,9 +124,10 @@ class Graph:
     def endless(self):
         """The waiting coroutines that nothing can wake which can go on itself. Only a stop request could end their waits.
 
-        What can go on: threads outside the library, coroutines that run, sleep, are queued at an executor, or wait for what is
-        unknown, also as one of several in a when_any(), and what is in a timeout(). From there, as a garbage collector does: an object of which they have an address can be set, so its waiters
-        can go on, and what awaits these. Memory without an owner can be reached by everything that can go on."""
+        What can go on: threads outside the library or in sync_wait() of what is no coroutine, coroutines that run, sleep, are
+        queued at an executor, or wait for what is unknown, also as one of several in a when_any(), and what is in a timeout().
+        From there, as a garbage collector does: an object of which they have an address can be set, so its waiters can go on,
+        and what awaits these. Memory without an owner can be reached by everything that can go on."""
         if self._endless is None:
             self._endless = self._find_endless()
         return self._endless
@@ -148,6 +149,7 @@ class _Reached:
         self._pending = []
         self._awaiting = {}  # the address of the coroutine that awaits a child, by the child's
         self._unfinished = {}  # how many of its children have to end before a coroutine goes on
+        self._races = set()  # those that then request the others to stop
         self._leads_to = {}  # places, by the party or the place that has a pointer into them; None: by memory without an owner
         self._found_at = {}  # objects and coroutines that were not started, by their place
         self._begin()
@@ -157,10 +159,13 @@ class _Reached:
             self._spread()
 
     def _begin(self):
-        for _, _, thread in self.graph.snapshot.stacks.used:
-            if not process.is_blocked_by_coracle(thread):
+        everything, stacks = self.graph.snapshot.coroutines, self.graph.snapshot.stacks
+        ends_of_trees = [via[0] for via, parent in zip(everything.vias, everything.parents) if via is not None and parent is None]
+        await_coroutines = {thread.num for thread in map(stacks.thread_of, ends_of_trees) if thread is not None}
+        for _, _, thread in stacks.used:
+            waits_for_other = thread.num not in await_coroutines and process.awaits_in_plain_code(thread)
+            if waits_for_other or not process.is_blocked_by_coracle(thread):
                 self._go_on(-thread.num)
-        everything = self.graph.snapshot.coroutines
         waiting, timed = self.graph.waiting & everything.waits.sure(), []
         with_deadline = set(filter(_stops_at_deadline, self.graph.snapshot.functions.values()))
         for each in map(everything.of_row, everything.children):
@@ -168,6 +173,8 @@ class _Reached:
             self._awaiting.update((child.address, each.address) for child in awaited)
             waits_for_all = all(child.via is None or child.via.text in _ALL_HAVE_TO_END for child in awaited)
             self._unfinished[each.address] = len(awaited) if waits_for_all else 1
+            if not waits_for_all:
+                self._races.add(each.address)
             if awaited:
                 waiting.add(each.row)
             if each.function in with_deadline or (not waits_for_all and each.address in self.graph.snapshot.other_waits):
@@ -287,6 +294,9 @@ class _Reached:
             awaiting = self._awaiting[coroutine.address]
             self._unfinished[awaiting] -= 1
             if self._unfinished[awaiting] == 0:
+                is_race = awaiting in self._races
+                for each in below(self.graph.snapshot.coroutines[awaiting]) if is_race else ():
+                    self._go_on(each.address)
                 self._go_on(awaiting)
         elif coroutine.parent is None and coroutine.via is not None:
             thread = self.graph.snapshot.stacks.thread_of(coroutine.via.address)

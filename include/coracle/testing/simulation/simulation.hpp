@@ -88,7 +88,7 @@ class simulation final : public executor {
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
   [[nodiscard]] time_point now() noexcept { return clock_.now(); }
   /// Calls `what` at `when`, unless the simulation ends before; no coroutine runs inside the call, and its
-  /// allocations are not made to fail.
+  /// allocations are not made to fail. An exception that leaves it is kept and noted as a failed expectation.
   void at(time_point when, std::function<void()> what);
   /// For the simulated program and its surroundings. The order of the steps has another source.
   [[nodiscard]] random_source& random() noexcept { return random_; }
