@@ -1,6 +1,7 @@
 // src/core/error_group.cpp -- the errors of a group, which its copies share, and their text.
 // SPDX-License-Identifier: MIT
 #include <coracle/base/atomic.hpp>
+#include <coracle/base/check.hpp>
 #include <coracle/core/error_group.hpp>
 #include <cstdint>
 #include <new>
@@ -27,8 +28,11 @@ bool all_are_bad_alloc(const std::vector<std::exception_ptr>& errors) noexcept {
 struct error_group::contents {
   explicit contents(std::vector<std::exception_ptr>&& given)
       : errors(std::move(given)), text(std::to_string(errors.size()) + " errors") {
+    CORACLE_REQUIRE(!errors.empty(), "an error_group was made of no errors: pass at least one");
     const char* separator = ": ";
     for (const std::exception_ptr& each : errors) {
+      CORACLE_REQUIRE(each || !CORACLE_EXCEPTIONS(),
+                      "an error_group was made of a null exception_ptr: pass only errors");
       text += std::exchange(separator, "; ");
       text += text_of(each);
     }

@@ -49,6 +49,9 @@ int main() {
   check("an allocation is aligned", reinterpret_cast<std::uintptr_t>(aligned.get()) % 128 == 0);
   const std::string text(1000, 'x');
   check("allocations come from the array", coracle::static_heap_use() >= before + 1128);
+  void* const empty = ::operator new(0);
+  void* const next = ::operator new(0);
+  check("blocks of no bytes have different addresses", empty != next);
   const std::string full = coracle_test::abort_message([] { allocate(capacity); });
   check("an allocation that does not fit says so", full ==
                                                        "coracle: an allocation of 65536 bytes does not fit "

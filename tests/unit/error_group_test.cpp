@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "../support/abort_message.hpp"
+
 namespace {
 using coracle::error_group;
 using coracle::detail::gathered_errors;
@@ -29,6 +31,13 @@ TEST_CASE("error_group: copies share the errors, and a group may hold a group") 
   const error_group outer({std::make_exception_ptr(inner), error("c")});
   CHECK(std::string(outer.what()) == "2 errors: 2 errors: a; b; c");
   static_assert(std::is_nothrow_copy_constructible_v<error_group>);
+}
+
+TEST_CASE("error_group: one of no error, or of a null one, ends the program and says so") {
+  CHECK(coracle_test::abort_message([] { static_cast<void>(error_group({})); }) ==
+        "coracle: an error_group was made of no errors: pass at least one\n");
+  CHECK(coracle_test::abort_message([] { static_cast<void>(error_group({error("a"), nullptr})); }) ==
+        "coracle: an error_group was made of a null exception_ptr: pass only errors\n");
 }
 
 TEST_CASE("error_group: a single error is thrown as itself, several as a group, the first one first") {

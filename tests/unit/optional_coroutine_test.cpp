@@ -254,4 +254,22 @@ TEST_CASE("optional coroutine: a result whose move throws leaves nothing behind"
   CHECK(after == before);
 }
 #endif
+
+#if __cpp_lib_optional >= 202506L  // C++26: optional<T&>
+TEST_CASE("optional coroutine: an optional<T&> gives the reference, an lvalue or not, and may be returned") {
+  const auto refer = [](int& to) { return std::optional<int&>(to); };
+  const auto set = [&](int& to) -> std::optional<int&> {
+    co_await refer(to) += 1;
+    const std::optional<int&> named = refer(to);
+    int& same = co_await named;
+    same += 2;
+    co_return same;
+  };
+  int number = 0;
+  const std::optional<int&> result = set(number);
+  REQUIRE(result);
+  CHECK(&*result == &number);
+  CHECK(number == 3);
+}
+#endif
 }  // namespace

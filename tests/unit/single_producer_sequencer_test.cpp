@@ -85,6 +85,28 @@ TEST_CASE("single_producer_sequencer: a range whose producer resumes late takes 
   CHECK(taken == 2);
 }
 
+TEST_CASE("single_producer_sequencer: an operation that is awaited again, or late, claims only free slots") {
+  sequence_barrier<> consumed;
+  single_producer_sequencer sequencer{consumed, 2};
+  auto one = sequencer.claim_one();
+  auto up_to_five = sequencer.claim_up_to(5);
+  numbers claimed;
+  const auto claim_all = [&]() -> detached {
+    for (int i = 0; i != 3; ++i) claimed.push_back(co_await one);
+    for (int i = 0; i != 2; ++i) {
+      for (const std::size_t each : co_await up_to_five) claimed.push_back(each);
+    }
+  };
+  claim_all();
+  CHECK(claimed == numbers{0, 1});
+  consumed.publish(0);
+  CHECK(claimed == numbers{0, 1, 2});
+  consumed.publish(2);
+  CHECK(claimed == numbers{0, 1, 2, 3, 4});
+  consumed.publish(3);
+  CHECK(claimed == numbers{0, 1, 2, 3, 4, 5});
+}
+
 TEST_CASE(
     "single_producer_sequencer: publishes a number, or a range, with all before; an empty range is none") {
   sequence_barrier<> consumed;

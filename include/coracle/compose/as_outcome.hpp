@@ -28,10 +28,10 @@ class ended_work : shared_frame {
   template <class Promise>
   CORACLE_TRANSFER_ABI()
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
-    shared_frame::promise().set_environment(environment_of(suspended));
+    shared_frame::promise().set_environment(detail::environment_of(suspended));
     suspended_ = suspended;
     const std::coroutine_handle<> next = work_.begin(shared_frame::handle());
-    return next ? next : transfer_to(suspended);
+    return next ? next : coracle::transfer_to(suspended);
   }
 
  protected:
@@ -100,7 +100,7 @@ class [[nodiscard]] passing_operation : public ended_work<passing_operation<Awai
 };
 template <work Work>
 auto passing(Work&& work) {
-  return passing_operation<work_t<Work>>(as_awaitable(static_cast<Work&&>(work)));
+  return passing_operation<work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(work)));
 }
 
 template <class Awaitable>

@@ -84,7 +84,7 @@ class callback_meeting : waiter, protected stop_registration {
         state_.fetch_or(is_suspended, memory_order_acq_rel) != is_completed) { /*C3*/
       return true;
     }
-    return end_before_waiting() || (has_to_give_way() && give_way(*this));
+    return end_before_waiting() || (has_to_give_way() && detail::give_way(*this));
   }
 
   /// Returns false if the operation has completed and there is nothing to cancel.

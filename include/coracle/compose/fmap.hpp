@@ -10,7 +10,7 @@ template <class Awaitable, class Function>
 class fmap_awaiter {
  public:
   fmap_awaiter(Awaitable&& value, Function& function)
-      : function_(function), awaiter_(get_awaiter(static_cast<Awaitable&&>(value))) {}
+      : function_(function), awaiter_(coracle::get_awaiter(static_cast<Awaitable&&>(value))) {}
 
   bool await_ready() { return awaiter_.await_ready() ? true : false; }
   template <class Promise>

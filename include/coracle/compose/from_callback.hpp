@@ -25,7 +25,7 @@ class callback_awaiter : callback_meeting<T> {
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
-    const environment* const inherited = environment_of(suspended);
+    const environment* const inherited = detail::environment_of(suspended);
     if (inherited && inherited->stop.stop_requested()) [[unlikely]] {
       return this->refuse(suspended, end_of_parent<Promise>(), inherited->stop.reason());
     }

@@ -96,7 +96,7 @@ class promised_work final : public promised_child<kept_result_t<Awaitable>> {
     if (mine.work_.finish()) [[likely]] {
       mine.end_.emplace_from([&mine]() -> kept_result_t<Awaitable> { return mine.work_.result(); });
     } else {
-      copy_failure(mine.work_.failure(), mine.end_);
+      detail::copy_failure(mine.work_.failure(), mine.end_);
     }
     mine.work_.~child();
     mine.deliver();

@@ -27,7 +27,7 @@ namespace coracle {
 template <class... Branches>
   requires(detail::work<Branches> && ...) && (sizeof...(Branches) != 0)
 auto select(Branches&&... each) {
-  return when_any(static_cast<Branches&&>(each)...);
+  return coracle::when_any(static_cast<Branches&&>(each)...);
 }
 template <class... Ts>
 auto select(Ts&&...) {

@@ -28,7 +28,7 @@ task<kept_result_t<Awaitable>> await_on(Awaitable&& value, Scheduler& place) {
 }
 template <class Awaitable, class Scheduler>
 task<kept_result_t<Awaitable>> end_on(Awaitable value, Scheduler place) {
-  auto end = co_await detail::passing(await_here<Awaitable>(static_cast<Awaitable&&>(value)));
+  auto end = co_await detail::passing(detail::await_here<Awaitable>(static_cast<Awaitable&&>(value)));
   co_await out_of_reach();
   co_await place.schedule();
   if (end.is_cancelled()) co_await ends_as_stopped(end.reason());
@@ -37,7 +37,7 @@ task<kept_result_t<Awaitable>> end_on(Awaitable value, Scheduler place) {
 template <class Awaitable, class Scheduler>
 task<kept_result_t<Awaitable>> visit(Awaitable value, Scheduler place) {
   const scheduler_ref home = current_scheduler();
-  auto end = co_await detail::passing(await_on<Awaitable>(static_cast<Awaitable&&>(value), place));
+  auto end = co_await detail::passing(detail::await_on<Awaitable>(static_cast<Awaitable&&>(value), place));
   co_await out_of_reach();
   co_await home.schedule();
   if (end.is_cancelled()) co_await ends_as_stopped(end.reason());

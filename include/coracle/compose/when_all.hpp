@@ -16,7 +16,7 @@ class [[nodiscard("when_all does nothing until it is awaited")]] when_all_operat
   }
   auto await_resume() {
     this->throw_failure();
-    if constexpr (!gives_nothing) return this->collect([](auto&& one) { return element_of(one); });
+    if constexpr (!gives_nothing) return this->collect([](auto&& one) { return detail::element_of(one); });
   }
 
  private:

@@ -46,7 +46,7 @@ when_any_operation<Rule, std::tuple<sibling<Awaitables>...>>
     if constexpr (std::is_same_v<std::variant_alternative_t<Index, result_type>, void_value>) {
       return result_type{std::in_place_index<Index>};  // g++ 16 warns of an empty object that is copied
     } else {
-      return result_type{std::in_place_index<Index>, element_of(one)};
+      return result_type{std::in_place_index<Index>, detail::element_of(one)};
     }
   }
 };
@@ -75,7 +75,7 @@ when_any_operation<Rule, std::vector<sibling<Awaitable>, Allocator>>
     const auto& winner =
         static_cast<const sibling<Awaitable>&>(*static_cast<const sibling_base*>(this->winner()));
     const auto index = static_cast<std::size_t>(&winner - all.data());
-    return result_type{index, element_of(all[index])};
+    return result_type{index, detail::element_of(all[index])};
   }
 };
 

@@ -56,7 +56,7 @@ class [[nodiscard]] read_environment {
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
-    found_ = environment_of(self);
+    found_ = detail::environment_of(self);
     return false;
   }
   decltype(auto) await_resume() const { return read_(environment_or_empty(found_)); }

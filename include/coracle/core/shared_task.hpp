@@ -221,7 +221,7 @@ class shared_task<T>::awaiter_base : public detail::stoppable_wait<awaiter_base>
     arrival found = arrival::goes_on;
     found_ = &found;
     const bool waits = this->template wait<Ends>(suspended, inherited);
-    if (found == arrival::starts) return transfer_to(body);
+    if (found == arrival::starts) return coracle::transfer_to(body);
     return waits ? std::noop_coroutine() : transfer_to(suspended);
   }
   bool try_now() const noexcept { return !body_ || body_.promise().has_ended(); }

@@ -24,6 +24,7 @@ class static_heap {
   void* allocate(std::byte* array, std::size_t capacity, std::size_t size, std::size_t alignment) noexcept {
     if (sealed_.load(memory_order_relaxed)) [[unlikely]] /*H2*/
       refuse(size, "after seal_heap(): make it at start, or take memory of your own");
+    if (size == 0) size = 1;  // no two blocks have the same address
     const auto base = reinterpret_cast<std::uintptr_t>(array);
     std::size_t used = used_.load(memory_order_relaxed), begin; /*H1*/
     do {

@@ -57,7 +57,7 @@ class waiting_thread : public callback_frame {
 /// Cost          no allocation; a system call only if the thread has to sleep.
 template <awaitable Awaitable>
 detail::kept_result_t<Awaitable> sync_wait(Awaitable&& value) {
-  auto&& a = get_awaiter(static_cast<Awaitable&&>(value));
+  auto&& a = coracle::get_awaiter(static_cast<Awaitable&&>(value));
   if (!detail::is_ready_for_plain_code(a)) {
     detail::waiting_thread thread;
     bool suspended;

@@ -230,7 +230,7 @@ class async_generator<T>::step {
     body.promise().set_parent(consumer);
     if (detail::has_to_give_way()) [[unlikely]]
       return give_way_before(body);
-    return transfer_to(body);
+    return coracle::transfer_to(body);
   }
 
  protected:
@@ -239,7 +239,8 @@ class async_generator<T>::step {
   }
   CORACLE_RARE_TRANSFER()
   static std::coroutine_handle<> give_way_before(std::coroutine_handle<promise_type> body) noexcept {
-    return detail::give_way(body.promise().its_turn(body)) ? std::noop_coroutine() : transfer_to(body);
+    return detail::give_way(body.promise().its_turn(body)) ? std::noop_coroutine()
+                                                           : coracle::transfer_to(body);
   }
   std::coroutine_handle<promise_type> body_;
 };

@@ -163,6 +163,13 @@ class [[nodiscard("nothing waits until this is awaited")]] sequence_wait
     return is_unknown() ? numbers_.last_published_after(target_) : known_;
   }
 
+ protected:
+  /// For an operation that waits for another number at each await: called in its await_ready().
+  void wait_for(Sequence wanted, Sequence published) noexcept {
+    target_ = wanted;
+    known_ = published;
+  }
+
  private:
   friend stoppable_wait<sequence_wait, sequence_waiter>;
   friend waits_for_sequence<sequence_wait>;

@@ -87,6 +87,11 @@ class single_producer_sequencer {
  private:
   using wait_operation = typename barrier::wait_operation;
 
+  /// Returns the number whose consumption frees the slot of the next number.
+  Sequence consumed_for_next() const noexcept {
+    return detail::earlier_by<Sequence>(next_to_claim_, buffer_size_);
+  }
+
   const barrier& consumer_barrier_;
   const std::size_t buffer_size_;
   // Only the producer touches these two.
@@ -101,10 +106,11 @@ class [[nodiscard("nothing is claimed until this is awaited")]]
 single_producer_sequencer<Sequence, Traits>::claim_one_operation : public wait_operation {
  public:
   explicit claim_one_operation(single_producer_sequencer& sequencer) noexcept
-      : wait_operation(sequencer.consumer_barrier_,
-                       detail::earlier_by<Sequence>(sequencer.next_to_claim_, sequencer.buffer_size_),
-                       sequencer.known_consumed_),
-        sequencer_(sequencer) {}
+      : wait_operation(sequencer.consumer_barrier_, {}, {}), sequencer_(sequencer) {}
+  bool await_ready() noexcept {
+    this->wait_for(sequencer_.consumed_for_next(), sequencer_.known_consumed_);
+    return false;
+  }
   Sequence await_resume() {
     sequencer_.known_consumed_ = wait_operation::await_resume();
     return detail::exchange(sequencer_.next_to_claim_,
@@ -120,12 +126,12 @@ class [[nodiscard("nothing is claimed until this is awaited")]]
 single_producer_sequencer<Sequence, Traits>::claim_operation : public wait_operation {
  public:
   claim_operation(single_producer_sequencer& sequencer, std::size_t count) noexcept
-      : wait_operation(sequencer.consumer_barrier_,
-                       detail::earlier_by<Sequence>(sequencer.next_to_claim_, sequencer.buffer_size_),
-                       sequencer.known_consumed_),
-        sequencer_(sequencer),
-        count_(count) {
+      : wait_operation(sequencer.consumer_barrier_, {}, {}), sequencer_(sequencer), count_(count) {
     CORACLE_REQUIRE(count != 0, "claim_up_to(0): claim at least one number");
+  }
+  bool await_ready() noexcept {
+    this->wait_for(sequencer_.consumed_for_next(), sequencer_.known_consumed_);
+    return false;
   }
   range await_resume() {
     const Sequence consumed = sequencer_.known_consumed_ = wait_operation::await_resume();

@@ -11,14 +11,15 @@ inline constexpr bool is_optional = false;
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
 
-/// Awaits `source`: returns a reference to the value of an lvalue; moves the value out of an rvalue.
+/// Awaits `source`: returns a reference to the value of an lvalue; moves the value out of an rvalue. Of an
+/// optional<T&> it returns the reference.
 template <class Optional>
 class [[nodiscard]] optional_awaiter {
   using value_type = typename std::remove_cvref_t<Optional>::value_type;
+  using dereferenced = decltype(*std::declval<Optional>());
 
  public:
-  using result_type = std::conditional_t<std::is_lvalue_reference_v<Optional>,
-                                         decltype(*std::declval<Optional>()), value_type>;
+  using result_type = std::conditional_t<std::is_lvalue_reference_v<dereferenced>, dereferenced, value_type>;
 
   explicit optional_awaiter(Optional&& source) noexcept : source_(static_cast<Optional&&>(source)) {}
   bool await_ready() const noexcept { return source_.has_value(); }

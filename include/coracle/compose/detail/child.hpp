@@ -43,7 +43,7 @@ class child {
   child(child&& other) : value_(static_cast<Awaitable&&>(other.value_)) {}
 
   static constexpr bool can_try = tries_at_once<std::remove_reference_t<awaiter_type>> &&
-                                  noexcept(get_awaiter(std::declval<Awaitable>()));
+                                  noexcept(coracle::get_awaiter(std::declval<Awaitable>()));
   /// Returns true if it is over without having been started, false if it can still be started.
   bool try_at_once() noexcept
     requires can_try
@@ -57,11 +57,11 @@ class child {
     outcome<bool> waits;
     waits.emplace_from([this, continuation] {
       awaiter_slot& slot = make_awaiter();
-      return !slot.get.await_ready() && suspend_into(slot.get, continuation);
+      return !slot.get.await_ready() && detail::suspend_into(slot.get, continuation);
     });
     if (waits.has_value()) [[likely]]
       return waits.get();
-    copy_failure(waits, end_);
+    detail::copy_failure(waits, end_);
     return false;
   }
   /// Like start(), but returns what the caller must resume; null if it completed at once.
@@ -71,11 +71,11 @@ class child {
     next.emplace_from([this, continuation]() -> std::coroutine_handle<> {
       awaiter_slot& slot = make_awaiter();
       if (slot.get.await_ready()) return nullptr;
-      return suspend_and_give(slot.get, continuation);
+      return detail::suspend_and_give(slot.get, continuation);
     });
     if (next.has_value()) [[likely]]
       return next.get();
-    copy_failure(next, end_);
+    detail::copy_failure(next, end_);
     return nullptr;
   }
   /// Returns true if it has a value; otherwise see failure().
@@ -94,7 +94,7 @@ class child {
   /// An error, or a cancellation.
   [[nodiscard]] outcome<void> failure() noexcept {
     outcome<void> bad;
-    copy_failure(end_, bad);
+    detail::copy_failure(end_, bad);
     return bad;
   }
   /// Returns its error, even if it was not started, or null if there is none.
@@ -107,7 +107,7 @@ class child {
  private:
   // Holds the awaiter whether get_awaiter returns it by value or by reference.
   struct awaiter_slot {
-    explicit awaiter_slot(Awaitable&& value) : get(get_awaiter(static_cast<Awaitable&&>(value))) {}
+    explicit awaiter_slot(Awaitable&& value) : get(coracle::get_awaiter(static_cast<Awaitable&&>(value))) {}
     awaiter_type get;
   };
   awaiter_slot& make_awaiter() noexcept(can_try) {
@@ -137,7 +137,7 @@ class task_child {
   template <class Promise>
   bool start(std::coroutine_handle<Promise> continuation) noexcept {
     auto a = std::move(task_).plain_awaiter();
-    return !a.await_ready() && suspend_into(a, continuation);
+    return !a.await_ready() && detail::suspend_into(a, continuation);
   }
   template <class Promise>
   CORACLE_TRANSFER_ABI()
@@ -175,7 +175,9 @@ class task_child {
   [[nodiscard]] task<T>& work() noexcept { return task_; }
 
  private:
-  CORACLE_COLD() void take_failure(outcome<result_type>& end) noexcept { copy_failure(failure(), end); }
+  CORACLE_COLD() void take_failure(outcome<result_type>& end) noexcept {
+    detail::copy_failure(failure(), end);
+  }
   struct ended_awaiter : awaiter_type {
     explicit ended_awaiter(task<T>& owner) noexcept : awaiter_type(std::move(owner).plain_awaiter()) {}
     using awaiter_type::error;

@@ -54,7 +54,7 @@ class [[nodiscard("fork_join does nothing until it is awaited")]] fork_join_oper
   CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
       std::coroutine_handle<Promise> parent) noexcept {
     awaited_by_ = awaiting_frame::kind_of<Promise>;
-    shared_frame::promise().set_environment(environment_of(parent));
+    shared_frame::promise().set_environment(detail::environment_of(parent));
     running_.begin(count, parent);
     if (!this_thread().may_fork()) [[unlikely]]
       return start_undivided();
@@ -69,7 +69,8 @@ class [[nodiscard("fork_join does nothing until it is awaited")]] fork_join_oper
     if (!none_failed()) [[unlikely]]
       throw_failure();
     using results = std::tuple<element_t<kept_result_t<task<Ts>>>...>;
-    return apply_to_each([](auto&... each) { return results{element_of(as_sibling(each))...}; }, children_);
+    return detail::apply_to_each(
+        [](auto&... each) { return results{detail::element_of(detail::as_sibling(each))...}; }, children_);
   }
 
  private:
@@ -233,7 +234,7 @@ class [[nodiscard("fork_join does nothing until it is awaited")]] fork_join_oper
   }
   template <class F>
   void for_each(F f) {
-    apply_to_each([&f](auto&... each) { (f(each), ...); }, children_);
+    detail::apply_to_each([&f](auto&... each) { (f(each), ...); }, children_);
   }
   /// Calls `f` with how each child ended that has no value.
   template <class F>

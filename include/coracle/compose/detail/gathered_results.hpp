@@ -35,7 +35,7 @@ decltype(auto) apply_to_each(F& f, Tuple& elements, std::index_sequence<At...>) 
 /// As std::apply(), which takes far longer to compile: it finds out whether the call may throw.
 template <class F, class... T>
 decltype(auto) apply_to_each(F f, std::tuple<T...>& elements) {
-  return apply_to_each(f, elements, std::index_sequence_for<T...>());
+  return detail::apply_to_each(f, elements, std::index_sequence_for<T...>());
 }
 
 /// A vector of `T` that uses the allocator of `Range` if that is a vector.
@@ -77,12 +77,12 @@ class each_result {
  public:
   using iterator_category = std::forward_iterator_tag;
   using difference_type = std::ptrdiff_t;
-  using reference = decltype(std::declval<F&>()(as_sibling(*std::declval<Iterator&>())));
+  using reference = decltype(std::declval<F&>()(detail::as_sibling(*std::declval<Iterator&>())));
   using value_type = reference;
   using pointer = void;
 
   each_result(F& f, Iterator at) noexcept : f_(&f), at_(at) {}
-  reference operator*() const { return (*f_)(as_sibling(*at_)); }
+  reference operator*() const { return (*f_)(detail::as_sibling(*at_)); }
   each_result& operator++() noexcept {
     ++at_;
     return *this;

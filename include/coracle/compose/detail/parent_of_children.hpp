@@ -20,7 +20,7 @@ class [[nodiscard]] parent_of_children {
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> parent) noexcept {
-    inherited_ = environment_of(parent);
+    inherited_ = detail::environment_of(parent);
     frame_ = {parent.address(), awaiting_frame::kind_of<Promise>};
     return false;
   }

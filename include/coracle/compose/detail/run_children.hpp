@@ -188,9 +188,9 @@ task<> run_children(Range range, std::size_t limit, Function function, Take take
       try {
 #endif
         if constexpr (awaitable<taken>) {
-          enough = !co_await throwing(take_and_wait(*ended.work, take));
+          enough = !co_await throwing(detail::take_and_wait(*ended.work, take));
         } else {
-          enough = !take_now(*ended.work, take);
+          enough = !detail::take_now(*ended.work, take);
         }
 #if CORACLE_EXCEPTIONS()
       } catch (...) {

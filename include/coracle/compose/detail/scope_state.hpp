@@ -102,8 +102,8 @@ class scope_state : shared_frame {
   /// and the joiner continues at once.
   template <class Promise>
   bool join(std::coroutine_handle<Promise> joiner, stop_registration& on_stop) noexcept {
-    return join(joiner, awaiting_frame::kind_of<Promise>, end_of_parent<Promise>(), environment_of(joiner),
-                on_stop);
+    return join(joiner, awaiting_frame::kind_of<Promise>, end_of_parent<Promise>(),
+                detail::environment_of(joiner), on_stop);
   }
   CORACLE_COLD() void joiner_stopped(stop_reason why) noexcept;
   [[nodiscard]] bool has_errors() const noexcept { return !(failed_.empty() && held_.empty()); }
@@ -185,7 +185,7 @@ void start_in_scope(Work& child) noexcept {
   child.scope().add(child, now);
   if (now) [[likely]]
     return child.run();
-  put_off(child, nested, [](scope_frame* self) {
+  detail::put_off(child, nested, [](scope_frame* self) {
     auto& late = static_cast<Work&>(*self);
     late.set_function(&Work::over);
     late.scope().started(late);

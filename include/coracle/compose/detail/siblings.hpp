@@ -281,5 +281,5 @@ task_sibling<T> as_sibling(task<T>& kept) noexcept {
 }
 template <class Kept>
 using result_of_sibling =
-    typename std::remove_cvref_t<decltype(as_sibling(std::declval<Kept&>()))>::result_type;
+    typename std::remove_cvref_t<decltype(detail::as_sibling(std::declval<Kept&>()))>::result_type;
 }  // namespace coracle::detail

@@ -37,7 +37,7 @@ class siblings_operation : public siblings {
   CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
       std::coroutine_handle<Promise> parent) noexcept {
     this->awaited_by_ = awaiting_frame::kind_of<Promise>;
-    return start(environment_or_empty(environment_of(parent)), parent);
+    return start(environment_or_empty(detail::environment_of(parent)), parent);
   }
 
  private:
@@ -231,13 +231,13 @@ class siblings_operation : public siblings {
   template <class F>
   auto collect(F f) {
     if constexpr (is_range) {
-      using result = decltype(f(as_sibling(*children_.begin())));
+      using result = decltype(f(detail::as_sibling(*children_.begin())));
       return vector_beside<Children, result>::make(children_, each_result(f, children_.begin()),
                                                    each_result(f, children_.end()));
     } else {
-      return apply_to_each(
+      return detail::apply_to_each(
           [&f](auto&... each) {
-            return std::tuple<decltype(f(as_sibling(each)))...>{f(as_sibling(each))...};
+            return std::tuple<decltype(f(detail::as_sibling(each)))...>{f(detail::as_sibling(each))...};
           },
           children_);
     }
@@ -268,23 +268,23 @@ class siblings_operation : public siblings {
   template <class F>
   void for_each(F f) {
     if constexpr (is_range) {
-      for (auto& one : children_) f(as_sibling(one));
+      for (auto& one : children_) f(detail::as_sibling(one));
     } else {
-      apply_to_each([&f](auto&... each) { (f(as_sibling(each)), ...); }, children_);
+      detail::apply_to_each([&f](auto&... each) { (f(detail::as_sibling(each)), ...); }, children_);
     }
   }
   template <std::size_t At>
   CORACLE_ALWAYS_INLINE()
   std::coroutine_handle<> begin_child(std::size_t which) noexcept {
     if constexpr (is_range) {
-      return as_sibling(children_[which]).begin(*this);
+      return detail::as_sibling(children_[which]).begin(*this);
     } else if constexpr (At >= std::tuple_size_v<Children>) {
       return nullptr;
     } else {
       if constexpr (At + 1 != std::tuple_size_v<Children>) {
         if (which != At) return begin_child<At + 1>(which);
       }
-      return as_sibling(std::get<At>(children_)).begin(*this);
+      return detail::as_sibling(std::get<At>(children_)).begin(*this);
     }
   }
 

@@ -59,20 +59,20 @@ class hop_arrival {
   CORACLE_TRANSFER_ABI()
   static void resumed(hop_arrival* self) {
     const auto suspended = coroutine_of<Promise>(self);
-    if (stop_registration::may_be_late_by(environment_of(suspended)->stop)) [[unlikely]] {
+    if (stop_registration::may_be_late_by(detail::environment_of(suspended)->stop)) [[unlikely]] {
       CORACLE_MUST_TAIL()
       return resumed_late<Promise>(self);  // this function then saves no registers
     }
-    const std::coroutine_handle<> next = transfer_to(suspended);
+    const std::coroutine_handle<> next = coracle::transfer_to(suspended);
     CORACLE_RETURN_TO(self, next);
   }
   template <class Promise>
   CORACLE_TRANSFER_ABI()
   CORACLE_COLD() static void resumed_late(hop_arrival* self) {
     const auto suspended = coroutine_of<Promise>(self);
-    if (const stop_reason why = environment_of(suspended)->stop.reason(); why != stop_reason::none)
+    if (const stop_reason why = detail::environment_of(suspended)->stop.reason(); why != stop_reason::none)
       static_cast<void>(self->cancel(suspended, why, end_of_parent<Promise>()));
-    const std::coroutine_handle<> next = transfer_to(suspended);
+    const std::coroutine_handle<> next = coracle::transfer_to(suspended);
     CORACLE_RETURN_TO(self, next);
   }
 
@@ -108,7 +108,7 @@ class stoppable_hop : resumption {
   /// with the call of a cold function that calls departs_late(), so that the short path saves no registers.
   template <class Promise>
   [[nodiscard]] CORACLE_ALWAYS_INLINE() bool departs(std::coroutine_handle<Promise> suspended) noexcept {
-    const environment* const inherited = environment_of(suspended);
+    const environment* const inherited = detail::environment_of(suspended);
     if (!inherited || stop_registration::is_empty(inherited->stop)) {
       queue_itself(suspended);
       return true;
@@ -121,7 +121,7 @@ class stoppable_hop : resumption {
   /// As departs(). Returns why stop is requested, or none if it is not.
   template <class Promise>
   [[nodiscard]] stop_reason departs_late(std::coroutine_handle<Promise> suspended) noexcept {
-    const environment* const inherited = environment_of(suspended);
+    const environment* const inherited = detail::environment_of(suspended);
     if (!inherited) {
       queue_itself(suspended);
       return stop_reason::none;

@@ -90,7 +90,7 @@ class stoppable_wait {
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
-    const environment* const inherited = environment_of(suspended);
+    const environment* const inherited = detail::environment_of(suspended);
     if constexpr (offers_choice<Promise>) {
       if (choice* const one_of = suspended.promise().get_choice())
         return wait_as_branch(suspended, inherited, *one_of);

@@ -161,7 +161,7 @@ class [[nodiscard]] ends_as_stopped {
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> task) const noexcept {
     static_assert(ends_stopped<Promise>, "the combinator that awaits it must be a task");
     static_cast<void>(stopped_parent::note(task, why_));
-    return transfer_to(task);
+    return coracle::transfer_to(task);
   }
   [[noreturn]] void await_resume() const { throw_cancelled(why_); }
 

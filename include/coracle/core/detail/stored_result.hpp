@@ -40,7 +40,7 @@ class value_only {
   /// Requires: empty.
   template <class... Args>
   void emplace(Args&&... args) noexcept(std::is_nothrow_constructible_v<stored, Args...>) {
-    construct_stored<T>(value_, static_cast<Args&&>(args)...);
+    detail::construct_stored<T>(value_, static_cast<Args&&>(args)...);
     if constexpr (tracked) has_value_.set = true;
   }
   T get() && {

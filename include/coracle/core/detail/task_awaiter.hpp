@@ -35,7 +35,7 @@ class task_awaiter_base {
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
     const auto body = body_;  // read once: the compiler cannot know that set_parent() leaves this alone
     body.promise().set_parent(parent);
-    return transfer_to(body);
+    return coracle::transfer_to(body);
   }
 
  protected:
@@ -95,7 +95,7 @@ class awaited_task : public task_awaiter<T>, public fold_slot<T> {
     const bool may_offer = this->template may_be_offered_to<Promise>(body);
     body.promise().set_parent(parent);
     if (may_offer) this->offer_to(body, parent);
-    return transfer_to(body);
+    return coracle::transfer_to(body);
   }
   CORACLE_ALWAYS_INLINE() T await_resume() {
     if constexpr (may_fold<T>) {
