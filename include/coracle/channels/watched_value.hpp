@@ -11,7 +11,7 @@ class value_observer;
 namespace detail {
 template <class T>
 struct watched_state : publication {
-  explicit watched_state(T&& initial) : value(make_published(std::move(initial))) {}
+  explicit watched_state(T&& initial) : value(detail::make_published(std::move(initial))) {}
 
   plain<std::shared_ptr<const T>> value;  // belongs to the lock of the publication
 };

@@ -200,11 +200,12 @@ auto merge(Sources&&... sources) {
   static_assert(sizeof...(Sources) != 0, "merge() of nothing: pass at least one stream");
   if constexpr ((detail::check_stream<Sources>() && ...)) {
     using namespace detail;
-    constexpr bool fits = can_merge<typename decltype(as_stream(std::declval<Sources>()))::element_type...>;
+    constexpr bool fits =
+        can_merge<typename decltype(detail::as_stream(std::declval<Sources>()))::element_type...>;
     static_assert(fits, "merge(a, b, ...): the elements of the streams have no common type: map them to one");
     if constexpr (fits) {
-      return merged_streams<decltype(as_stream(std::declval<Sources>()))...>(
-          as_stream(static_cast<Sources&&>(sources))...);
+      return merged_streams<decltype(detail::as_stream(std::declval<Sources>()))...>(
+          detail::as_stream(static_cast<Sources&&>(sources))...);
     } else {
       return any_awaiter{};
     }

@@ -250,7 +250,8 @@ template <class S, class Pipe>
   requires std::derived_from<std::remove_cvref_t<Pipe>, stream_pipe>
 auto operator|(S&& source, Pipe&& pipe) {
   if constexpr (check_stream<S>()) {
-    return std::remove_cvref_t<Pipe>(static_cast<Pipe&&>(pipe)).apply(as_stream(static_cast<S&&>(source)));
+    return std::remove_cvref_t<Pipe>(static_cast<Pipe&&>(pipe))
+        .apply(detail::as_stream(static_cast<S&&>(source)));
   } else {
     return any_awaiter{};
   }
