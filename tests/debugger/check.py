@@ -68,6 +68,7 @@ def recorded(output):
     """From the first command on, with what differs from run to run masked."""
     text = output[output.find("(gdb) ") :]
     text = re.sub(r"on descriptor \d+", "on descriptor N", text)
+    text = re.sub(r"(\w+\.hpp):\d+", r"\1:LINE", text)  # in the library, which changes more often
     text = re.sub(r"^(\[Inferior .*|warning: .*|\d+\t.*)\n", "", text, flags=re.M)
     return re.sub(r"0x[0-9a-f]{3,}", "0xADDRESS", text)
 
