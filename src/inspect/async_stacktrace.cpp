@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <coracle/inspect/async_stacktrace.hpp>
 
 #include "awaits.hpp"
@@ -56,6 +57,16 @@ async_stacktrace async_stacktrace::of(std::coroutine_handle<> coroutine) noexcep
       found.entries_[found.size_++] = {detail::pointer_to(function), detail::pointer_to(frame),
                                        detail::pointer_to(next.through)};
       frame = next.parent;
+      // No coroutine awaits itself: of the links in a circle one is wrong, and those of tasks are the surest.
+      const auto is_frame = [&](const entry& each) { return each.frame == detail::pointer_to(frame); };
+      const auto first = std::find_if(found.entries_, found.entries_ + found.size_, is_frame);
+      if (first == found.end()) continue;
+      const auto wrong = std::find_if(first, found.entries_ + found.size_ - 1, [&](const entry& each) {
+        return !reader.is_like_task(detail::address_of_code(each.frame));
+      });
+      wrong->through = nullptr;
+      found.size_ = static_cast<std::size_t>(wrong - found.entries_) + 1;
+      break;
     }
   });
   return found;

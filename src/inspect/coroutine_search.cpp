@@ -145,6 +145,10 @@ coroutine_search::coroutine_search(symbols& names, const process_memory& memory,
   if (found_.size() > most_linked) return;
   is_linked_ = true;
   for (live_coroutine& each : found_) link(each);
+  cut_circles();
+  for (live_coroutine& each : found_) {
+    if (live_coroutine* const parent = find(each.next.parent)) parent->children.push_back(&each);
+  }
   find_referring();
 }
 
@@ -292,7 +296,25 @@ void coroutine_search::add_other_wait(std::uintptr_t awaiter, std::uintptr_t wai
 void coroutine_search::link(live_coroutine& each) {
   const auto shared = after_shared_.find(each.frame);
   each.next = shared != after_shared_.end() ? shared->second : reader_.continuation_of(each.frame);
-  if (live_coroutine* const parent = find(each.next.parent)) parent->children.push_back(&each);
+}
+
+/// No coroutine awaits itself: of the links in a circle one is wrong, and those of tasks are the surest.
+void coroutine_search::cut_circles() {
+  std::vector<const live_coroutine*> reached_from(found_.size());
+  const auto origin = [&](const live_coroutine* of) -> const live_coroutine*& {
+    return reached_from[static_cast<std::size_t>(of - found_.data())];
+  };
+  for (live_coroutine& start : found_) {
+    live_coroutine* at = &start;
+    for (; at && !origin(at); at = find(at->next.parent)) origin(at) = &start;
+    if (!at || origin(at) != &start) continue;
+    const live_coroutine* const first = at;
+    while (reader_.is_like_task(at->frame) || after_shared_.contains(at->frame)) {
+      at = find(at->next.parent);
+      if (at == first) break;
+    }
+    at->next = {};
+  }
 }
 
 /// Finds the frames that contain the address of an object for which a coroutine waits.

@@ -112,6 +112,7 @@ class coroutine_search {
   void add_timer(std::uintptr_t operation);
   void add_other_wait(std::uintptr_t awaiter, std::uintptr_t waiting, std::string text);
   void link(live_coroutine& each);
+  void cut_circles();
   void find_referring();
   [[nodiscard]] std::string find_name_of_object(std::uintptr_t object) const;
   [[nodiscard]] live_coroutine* find(std::uintptr_t frame);
