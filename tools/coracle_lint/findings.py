@@ -12,8 +12,8 @@ MESSAGES = {
               "variable first",
     "conditional": "g++ 12 destroys a temporary that ?: makes twice in an expression that awaits; bind the result of the "
                    "?: to a variable first",
-    "early": "g++, up to 16 at least, evaluates this temporary before the await, and also where it should not evaluate it; bind "
-             "the result of the await to a variable first",
+    "early": "g++ (12, 14, 16) evaluates this temporary before the await, and even where the await's result should prevent "
+             "that; bind the result of the await to a variable first",
     "initializer_list": "g++ 12 does not compile a std::initializer_list in an expression that awaits; bind the container "
                         "to a variable first",
     "step": "g++ 12 does not compile `co_await ++it` as the step of a for in a template; write "
