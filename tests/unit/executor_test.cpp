@@ -210,7 +210,7 @@ TEST_CASE("wake depth: sync_wait at full depth runs the wake-ups that were put o
   CHECK(finished);
 }
 
-TEST_CASE("oldest_first: turns a stack of waiters into a queue; wake_all wakes it in order") {
+TEST_CASE("oldest_first: turns a stack of entries into a queue; wake_all wakes it in order") {
   std::vector<int> log;
   std::vector<coracle::waiter> places(3);
   std::vector<test_coroutine> waiting;
@@ -222,7 +222,7 @@ TEST_CASE("oldest_first: turns a stack of waiters into a queue; wake_all wakes i
     own.next = newest;
     newest = &own;
   }
-  coracle::waiter* const oldest = coracle::detail::oldest_first(newest);
+  auto* const oldest = static_cast<coracle::waiter*>(coracle::detail::oldest_first(newest));
   CHECK(oldest == &places[0]);
   CHECK(coracle::detail::oldest_first(nullptr) == nullptr);
   coracle::detail::wake_all(oldest);

@@ -159,14 +159,14 @@ inline void wake_on_return(waiter& suspended) {
     suspended.wake();
   }
 }
-/// Turns a null-terminated stack of waiters, newest first, into a queue.
-inline waiter* oldest_first(waiter* newest) noexcept {
-  waiter* oldest = nullptr;
+/// Turns a null-terminated stack of entries, newest first, into a queue.
+inline resumption* oldest_first(resumption* newest) noexcept {
+  resumption* oldest = nullptr;
   while (newest) {
-    waiter* const next = static_cast<waiter*>(newest->next);
+    resumption* const earlier = newest->next;
     newest->next = oldest;
     oldest = newest;
-    newest = next;
+    newest = earlier;
   }
   return oldest;
 }
