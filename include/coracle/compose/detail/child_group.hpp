@@ -96,7 +96,7 @@ class child_group : shared_frame {
     bool await_ready() const noexcept { return this_thread().starts.depth <= nested_starts::most; }
     void await_suspend(std::coroutine_handle<> parent) noexcept {
       suspend(parent);
-      put_off(this_thread().starts, *this);
+      put_off(this_thread().starts.late, *this);
     }
     void await_resume() const noexcept {}
   };
