@@ -83,7 +83,7 @@ bool end_when_resumed(std::coroutine_handle<> task, stop_reason why, task_frame:
   return true;
 }
 
-bool end_wait(queued_waiter& wait, task_frame::function* resumed, bool throws) noexcept {
+bool end_when_resumed(queued_waiter& wait, task_frame::function* resumed, bool throws) noexcept {
   auto& body = *static_cast<task_frame*>(std::coroutine_handle<>(wait.handle).address());
   if (wait.progress() != queued_waiter::cancelled || (throws && !ends_quietly(body, wait.reason())))
     return false;

@@ -36,10 +36,13 @@ class late_start : resumption, callback_frame {
   const std::coroutine_handle<> coroutine_;
 };
 
-/// As refuse_wait(), of a coroutine that is not ended.
+// `resumed` ends the coroutine of a wait: stopped_wait::resumed(); null if it must be resumed in any case.
+// `throws`: CORACLE_EXCEPTIONS() of the file that calls.
+
+/// Cancels `waiting`, which has not been queued, for the stop request of `inherited`.
 CORACLE_COLD() void refuse_wait(queued_waiter& waiting, const environment& inherited) noexcept;
-/// Cancels `waiting`, which has not been queued, for the stop request of `inherited`. Returns true if its
-/// coroutine is ended instead of being resumed: where `resumed` is not null, as end_wait() decides.
+/// As above. Returns true if its coroutine is ended instead of being resumed: where `resumed` is not null, as
+/// end_when_resumed() decides.
 CORACLE_COLD()
 bool refuse_wait(queued_waiter& waiting, const environment& inherited, task_frame::function* resumed,
                  bool throws) noexcept;
