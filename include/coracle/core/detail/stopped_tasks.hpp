@@ -1,8 +1,8 @@
 // coracle/core/detail/stopped_tasks.hpp -- ends tasks where they are suspended, because of a stop request.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/detail/queued_waiter.hpp>
+#include <coracle/core/detail/shared_frame.hpp>
 #include <coracle/core/detail/task_frame.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/frame_memory.hpp>
