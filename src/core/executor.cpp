@@ -21,6 +21,7 @@ void put_off(late_resumptions& late, resumption& item) noexcept {
 }
 
 void run_late_wakeups_now(thread_state& thread) noexcept {
+  const executor_scope outside{nullptr};
   while (resumption* late = thread.late_wakes.first) {
     thread.late_wakes.first = late->next;
     resume(late->handle);

@@ -183,7 +183,6 @@ class wake_after_callbacks {
   /// enclosing one then runs them.
   ~wake_after_callbacks() {
     if (left_ != 0) {
-      const executor_scope outside{nullptr};
       thread_.wakes_left = left_ - 1;
       run_late_wakeups(thread_);
     }
