@@ -10,35 +10,44 @@ bool give_way(resumption& self) noexcept {
   return here != nullptr;
 }
 
+void put_off(late_resumptions& late, resumption& item) noexcept {
+  item.next = nullptr;
+  if (late.first) {
+    late.last->next = &item;
+  } else {
+    late.first = &item;
+  }
+  late.last = &item;
+}
+
 void run_late_wakeups_now(thread_state& thread) noexcept {
-  while (resumption* late = thread.late_head) {
-    thread.late_head = late->next;
+  const executor_scope outside{nullptr};
+  while (resumption* late = thread.late_wakes.first) {
+    thread.late_wakes.first = late->next;
     resume(late->handle);
   }
 }
 
-void wake_later(resumption& item) noexcept {
+namespace {
+/// For a wake-up at the maximum depth.
+CORACLE_COLD() void wake_later(resumption& item) noexcept {
   thread_state& thread = this_thread();
   thread.wakes_left = 0;
-  item.next = nullptr;
-  if (thread.late_head) {
-    thread.late_tail->next = &item;
-  } else {
-    thread.late_head = &item;
-  }
-  thread.late_tail = &item;
+  put_off(thread.late_wakes, item);
 }
 
-void resume_outside(std::coroutine_handle<> suspended) noexcept {
+CORACLE_NOINLINE() void resume_outside(std::coroutine_handle<> suspended) noexcept {
   const executor_scope outside{nullptr};
   resume(suspended);
 }
 
-void run_what_is_left() noexcept {
+/// Runs what a coroutine that was resumed here has left for this thread to run.
+CORACLE_NOINLINE() void run_what_is_left() noexcept {
   thread_state& thread = this_thread();
   if (const std::coroutine_handle<> next = std::exchange(thread.next, nullptr)) resume_outside(next);
   run_late_wakeups(thread);
 }
+}  // namespace
 
 void resume_here(resumption& item) noexcept {
   if (this_thread().wakes_left-- == 0) [[unlikely]]

@@ -3,19 +3,9 @@
 #include <coracle/core/detail/nested_starts.hpp>
 
 namespace coracle::detail {
-void put_off(nested_starts& starts, waiter& late) noexcept {
-  late.next = nullptr;
-  if (starts.first) {
-    starts.last->next = &late;
-  } else {
-    starts.first = &late;
-  }
-  starts.last = &late;
-}
-
 void run_late_starts(nested_starts& starts) noexcept {
-  while (const auto* const late = static_cast<waiter*>(starts.first)) {
-    starts.first = late->next;
+  while (const auto* const late = static_cast<waiter*>(starts.late.first)) {
+    starts.late.first = late->next;
     const executor_scope at{late->home};
     resume(late->handle);
   }

@@ -15,8 +15,8 @@ inline stop_reason stop_state::take_outer_reason() noexcept {
   if (why != stop_reason::none || !outer) return why;
   why = outer->reason();
   if (why != stop_reason::none) {
-    is_requested_in_row_.store(true, memory_order_relaxed); /*P3*/
-    reason_.store(why, memory_order_release);               /*R2*/
+    is_requested_in_chain_.store(true, memory_order_relaxed); /*P3*/
+    reason_.store(why, memory_order_release);                 /*R2*/
   }
   return why;
 }
@@ -40,7 +40,7 @@ inline void stop_state::run_next() noexcept {
 bool stop_state::request(stop_reason why) noexcept {
   CORACLE_REQUIRE(why != stop_reason::none, "a stop was requested with stop_reason::none: give the reason");
   const wake_after_callbacks put_off{this_thread()};
-  note_in_row();  // first: a token that sees the reason must not skip the check
+  note_in_chain();  // first: a token that sees the reason must not skip the check
   if (!run_listeners(why)) return false;
   linked_requests& linked = this_thread().requests;
   while (stop_state* const next = linked.first) {
@@ -53,7 +53,7 @@ bool stop_state::request(stop_reason why) noexcept {
 
 void stop_state::request_linked(stop_reason why) noexcept {
   linked_requests& linked = this_thread().requests;
-  note_in_row();
+  note_in_chain();
   keep();
   if (linked.depth != linked_requests::most) {
     ++linked.depth;
@@ -148,7 +148,7 @@ stop_reason stop_point::reason_now() noexcept {
 
 /// Returns true if this was the first request. Another thread may have created the state meanwhile.
 bool stop_point::request(stop_reason why) noexcept {
-  note_in_row();
+  note_in_chain();
   if (requested()) return false;
   stop_word seen;
   if (learn(seen, stop_word(why))) return true;
@@ -156,7 +156,7 @@ bool stop_point::request(stop_reason why) noexcept {
 }
 
 void stop_point::request_linked(stop_reason why) noexcept {
-  note_in_row();
+  note_in_chain();
   if (requested()) return;
   stop_word seen;
   if (learn(seen, stop_word(why))) return;
@@ -181,7 +181,7 @@ stop_state& stop_point::make_state() noexcept {
   bool has_memory = true;
   CORACLE_TRY() { state = new stop_state(*this); }
   CORACLE_CATCH_ALL() {
-    note_in_row();
+    note_in_chain();
     state = &stop_state::out_of_memory();
     has_memory = false;
   }
@@ -205,10 +205,10 @@ void stop_point::end_state(stop_word word) noexcept {
   if (word.has_state()) word.state().drop_only_source();
 }
 
-void stop_point::begin_row() noexcept {
+void stop_point::begin_chain() noexcept {
   stop_state& first = state();
   first.link_now();
-  row_ = &first;
+  chain_ = &first;
   depth_ = 0;
 }
 }  // namespace coracle::detail

@@ -32,13 +32,13 @@ bool refuse_wait(queued_waiter& waiting, const environment& inherited, task_fram
   return resumed && end_refused(waiting, resumed, throws);
 }
 bool end_refused(queued_waiter& waiting, task_frame::function* resumed, bool throws) noexcept {
-  if (!end_wait(waiting, resumed, throws)) return false;
+  if (!end_when_resumed(waiting, resumed, throws)) return false;
   resume_on_return(waiting.handle);
   return true;
 }
 
 void wake_stopped(queued_waiter& waiting, task_frame::function* resumed, bool throws) noexcept {
-  if (resumed) static_cast<void>(end_wait(waiting, resumed, throws));
+  if (resumed) static_cast<void>(end_when_resumed(waiting, resumed, throws));
   waiting.wake();
 }
 }  // namespace coracle::detail

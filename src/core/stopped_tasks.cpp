@@ -38,18 +38,18 @@ class walk_up {
 /// Returns how `body` ends, which was stopped for `why`.
 //
 // The frames that the walk has passed keep the answer, so that a request that stops many levels, each of
-// which asks when it ends, walks through each of them once. A frame keeps it only if its children, and those
-// of all frames below it on the way, had been stopped for this reason before it was asked: they are stopped
-// once, so the first answer holds for all of them.
-stopped_end ask_how_it_ends(const task_frame& body, stop_reason why) noexcept {
+// which needs it at its end, walks through each of them once. A frame keeps it only if its children, and
+// those of all frames below it on the way, had been stopped for this reason before the walk came there: they
+// are stopped once, so the first answer holds for all of them.
+stopped_end find_how_it_ends(const task_frame& body, stop_reason why) noexcept {
   auto answer = stopped_end::unknown;
   std::size_t keep = 0;
-  walk_up asks(body, why);
-  for (bool all_stopped = true; answer == stopped_end::unknown && asks.here();) {
-    const bool stopped = asks.were_stopped();
+  walk_up walk(body, why);
+  for (bool all_stopped = true; answer == stopped_end::unknown && walk.here();) {
+    const bool stopped = walk.were_stopped();
     all_stopped = all_stopped && stopped;
-    if (stopped) answer = asks.here()->end_of_children();
-    if (answer == stopped_end::unknown) answer = asks.answer_or_next();
+    if (stopped) answer = walk.here()->end_of_children();
+    if (answer == stopped_end::unknown) answer = walk.answer_or_next();
     if (answer == stopped_end::unknown && all_stopped) ++keep;
   }
   if (answer == stopped_end::unknown) answer = stopped_end::thrown;
@@ -65,7 +65,7 @@ stopped_end ask_how_it_ends(const task_frame& body, stop_reason why) noexcept {
 /// Returns true if the end of `body` is taken as a value or dropped, so that no exception will be seen. A
 /// failed allocation is an error, not a stop.
 bool ends_quietly(const task_frame& body, stop_reason why) noexcept {
-  return why != stop_reason::out_of_memory && ask_how_it_ends(body, why) == stopped_end::quiet;
+  return why != stop_reason::out_of_memory && find_how_it_ends(body, why) == stopped_end::quiet;
 }
 
 void replace_resume(task_frame& body, task_frame::function* end) noexcept {
@@ -83,7 +83,7 @@ bool end_when_resumed(std::coroutine_handle<> task, stop_reason why, task_frame:
   return true;
 }
 
-bool end_wait(queued_waiter& wait, task_frame::function* resumed, bool throws) noexcept {
+bool end_when_resumed(queued_waiter& wait, task_frame::function* resumed, bool throws) noexcept {
   auto& body = *static_cast<task_frame*>(std::coroutine_handle<>(wait.handle).address());
   if (wait.progress() != queued_waiter::cancelled || (throws && !ends_quietly(body, wait.reason())))
     return false;

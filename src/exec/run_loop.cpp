@@ -43,13 +43,7 @@ void run_loop::stop() noexcept {
 resumption* run_loop::take() noexcept {
   if (!queue_ && (state_.load(detail::memory_order_relaxed) & ~stopping) != 0) {           /*R7*/
     const std::uintptr_t taken = state_.fetch_and(stopping, detail::memory_order_acquire); /*R2*/
-    auto* newest = reinterpret_cast<resumption*>(taken & ~stopping);
-    while (newest) {
-      resumption* const next = newest->next;
-      newest->next = queue_;
-      queue_ = newest;
-      newest = next;
-    }
+    queue_ = detail::oldest_first(reinterpret_cast<resumption*>(taken & ~stopping));
   }
   resumption* const first = queue_;
   if (first) queue_ = first->next;

@@ -109,12 +109,7 @@ void strand_state::queue_pushed() noexcept {
   if (state_.load(memory_order_relaxed) <= abandoned) return;               /*T6*/
   const std::uintptr_t taken = state_.exchange(busy, memory_order_acquire); /*T2*/
   resumption* const newest = entries::from_bits(taken).pointer();
-  resumption* oldest = nullptr;
-  for (resumption* each = newest; each;) {
-    resumption* const older = std::exchange(each->next, oldest);
-    oldest = std::exchange(each, older);
-  }
-  queue(*oldest, *newest);
+  queue(*oldest_first(newest), *newest);
 }
 resumption* strand_state::take() noexcept {
   if (!first_) queue_pushed();

@@ -3,10 +3,12 @@
 
 #include <string.h>
 
+#include <coracle/core/detail/task_frame.hpp>
+
 namespace coracle::detail {
 namespace {
-constexpr std::uintptr_t tags = 7;   // in the low bits of a parent word: core/detail/task_state.hpp
-constexpr std::uintptr_t folds = 4;  // the word is the address of an awaiter in the parent's frame
+constexpr auto tags = static_cast<std::uintptr_t>(task_mark::mask);    // in the low bits of a parent word
+constexpr auto folds = static_cast<std::uintptr_t>(task_mark::folds);  // it refers to the awaiter
 constexpr std::uintptr_t most_in_frame = 64 << 10;
 constexpr std::uintptr_t most_in_awaiter = 512;
 constexpr std::size_t block = 4096;

@@ -261,13 +261,13 @@ void io_loop::share(running& here) noexcept {
   wake_sleeper_if_needed();
 }
 
-std::uint64_t io_loop::run(bool wait, bool only_one) {
-  running here{*this, only_one};
+std::uint64_t io_loop::run(run_mode how) {
+  running here{*this, how.only_one};
   std::uint64_t count = 0;
-  while (const ready item = next(here, wait)) {
+  while (const ready item = next(here, how.wait)) {
     ++count;
     deliver(item);
-    if (only_one) break;
+    if (how.only_one) break;
   }
   return count;
 }

@@ -61,8 +61,12 @@ class io_loop final : public timer_service {
   /// As add(), but delivers the timer immediately if its deadline has passed.
   bool start(io_timer& each, time_point deadline) noexcept;
 
-  /// Delivers events, or only one, and returns their number. With `wait`, sleeps until there are any.
-  std::uint64_t run(bool wait, bool only_one);
+  struct run_mode {
+    bool wait;      ///< sleep until there are events
+    bool only_one;  ///< return after the first event
+  };
+  /// Delivers events and returns their number.
+  std::uint64_t run(run_mode how);
   /// Delivers events until end() is called with the same argument: its awaitable has completed.
   void run(io_run& caller) noexcept;
   void end(io_run& caller) noexcept;

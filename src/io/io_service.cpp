@@ -28,10 +28,12 @@ void detail::io_run::ended(callback_frame* self) noexcept {
 }
 void io_service::process_until_over(detail::io_run& its) noexcept { loop_->run(its); }
 
-std::uint64_t io_service::process_events() { return loop_->run(true, false); }
-std::uint64_t io_service::process_pending_events() { return loop_->run(false, false); }
-std::uint64_t io_service::process_one_event() { return loop_->run(true, true); }
-std::uint64_t io_service::process_one_pending_event() { return loop_->run(false, true); }
+std::uint64_t io_service::process_events() { return loop_->run({.wait = true, .only_one = false}); }
+std::uint64_t io_service::process_pending_events() { return loop_->run({.wait = false, .only_one = false}); }
+std::uint64_t io_service::process_one_event() { return loop_->run({.wait = true, .only_one = true}); }
+std::uint64_t io_service::process_one_pending_event() {
+  return loop_->run({.wait = false, .only_one = true});
+}
 
 void io_service::stop() noexcept { loop_->stop(); }
 void io_service::reset() noexcept { loop_->reset(); }

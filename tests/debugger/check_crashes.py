@@ -8,7 +8,6 @@ import sys
 import tempfile
 
 AWAITS = ["#0  read_balance", "#1  describe", "    through when_all()", "#2  total", "#3  bank::report", "    sync_wait()"]
-WITHOUT_POOL = ["#0  read_balance", "#1  describe", "    sync_wait()"]
 # What the program does: the signal that ends it, the first line, the awaits, and functions of the machine's stack.
 SCENARIOS = {
     "segmentation": (signal.SIGSEGV, "coracle: SIGSEGV at 0x0, thread N", AWAITS, ["fail"]),

@@ -37,7 +37,7 @@ class model_executor final : public coracle::executor {
   unsigned run_posted() { return run_posted(*this); }
   unsigned run_posted(coracle::executor& place) {
     coracle::resumption* each =
-        oldest_first(posted_.exchange(nullptr, coracle::detail::memory_order_acquire));
+        coracle::detail::oldest_first(posted_.exchange(nullptr, coracle::detail::memory_order_acquire));
     unsigned ran = 0;
     for (; each; ++ran) {
       coracle::resumption& item = *std::exchange(each, each->next);
@@ -51,16 +51,6 @@ class model_executor final : public coracle::executor {
   }
 
  private:
-  static coracle::resumption* oldest_first(coracle::resumption* newest) noexcept {
-    coracle::resumption* oldest = nullptr;
-    while (newest) {
-      coracle::resumption* const earlier = newest->next;
-      newest->next = oldest;
-      oldest = newest;
-      newest = earlier;
-    }
-    return oldest;
-  }
   coracle::detail::atomic<coracle::resumption*> posted_{nullptr};
 };
 

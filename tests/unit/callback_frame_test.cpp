@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <coracle/core/detail/callback_frame.hpp>
+#include <coracle/core/detail/shared_frame.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/task.hpp>
 #include <string>

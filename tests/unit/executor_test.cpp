@@ -186,6 +186,38 @@ TEST_CASE("wake depth: wake-ups that were put off run first come, first served")
   CHECK(log == std::vector{0, 1, 2, 3, 4});
 }
 
+test_coroutine step_inside(coracle::waiter& own, stepping_executor& place) {
+  co_await wait_in(own);
+  place.step();
+}
+test_coroutine note_executor(coracle::waiter& own, coracle::executor*& seen) {
+  co_await wait_in(own);
+  seen = current_executor();
+}
+
+TEST_CASE("wake depth: a wake-up that was put off inside a turn of an executor runs outside it") {
+  constexpr std::size_t depth = coracle::detail::max_wake_depth;
+  stepping_executor place;
+  coracle::executor* seen = &place;
+  coracle::waiter on_place;
+  std::vector<coracle::waiter> last(1), late(1);
+  chain all(depth - 2);
+  std::vector<test_coroutine> links;
+  for (std::size_t i = 0; i != depth - 2; ++i) links.push_back(all.link(i));
+  links.push_back(step_inside(all.places[depth - 2], place));
+  links.push_back(wake_each(last[0], late));
+  links.push_back(note_executor(late[0], seen));
+  for (test_coroutine& each : links) each.resume();
+  test_coroutine turn = wake_each(on_place, last);
+  {
+    const coracle::detail::executor_scope here{&place};
+    turn.resume();
+  }
+  on_place.wake();
+  all.places[0].wake();
+  CHECK(seen == nullptr);
+}
+
 coracle::task<> wait_for(coracle::async_manual_reset_event& event) { co_await event; }
 coracle::task<> set(coracle::async_manual_reset_event& event) {
   event.set();
@@ -210,7 +242,7 @@ TEST_CASE("wake depth: sync_wait at full depth runs the wake-ups that were put o
   CHECK(finished);
 }
 
-TEST_CASE("oldest_first: turns a stack of waiters into a queue; wake_all wakes it in order") {
+TEST_CASE("oldest_first: turns a stack of entries into a queue; wake_all wakes it in order") {
   std::vector<int> log;
   std::vector<coracle::waiter> places(3);
   std::vector<test_coroutine> waiting;
@@ -222,7 +254,7 @@ TEST_CASE("oldest_first: turns a stack of waiters into a queue; wake_all wakes i
     own.next = newest;
     newest = &own;
   }
-  coracle::waiter* const oldest = coracle::detail::oldest_first(newest);
+  auto* const oldest = static_cast<coracle::waiter*>(coracle::detail::oldest_first(newest));
   CHECK(oldest == &places[0]);
   CHECK(coracle::detail::oldest_first(nullptr) == nullptr);
   coracle::detail::wake_all(oldest);

@@ -21,12 +21,16 @@ class strand_state;
 /// core/executor.hpp.
 inline constexpr unsigned max_wake_depth = 64;
 
+/// What this thread resumes later, oldest first: core/executor.hpp.
+struct late_resumptions {
+  resumption* first = nullptr;
+  resumption* last = nullptr;  ///< meaningful only while `first` is not null
+};
 /// Nested starts of children: core/detail/nested_starts.hpp.
 struct nested_starts {
   static constexpr unsigned most = 16;
   unsigned depth = 0;
-  resumption* first = nullptr;  ///< deferred: each a waiter that starts a child when resumed
-  resumption* last = nullptr;
+  late_resumptions late;  ///< each a waiter that starts a child when resumed
 };
 /// Nested stop requests, from a state to one linked to it: core/detail/stop_state.hpp. Those too deep are
 /// deferred to the outermost, oldest first.
@@ -107,9 +111,8 @@ struct thread_state {
   bool draining = false;         ///< a drain loop is below on this stack
   unsigned wakes_left = max_wake_depth;  ///< how many more wake-ups may nest
   ready_budget budget;
-  executor* current = nullptr;      ///< where the running coroutine belongs; null: nowhere
-  resumption* late_head = nullptr;  ///< wake-ups deferred at the maximum depth, oldest first
-  resumption* late_tail = nullptr;
+  executor* current = nullptr;           ///< where the running coroutine belongs; null: nowhere
+  late_resumptions late_wakes;           ///< wake-ups at the maximum depth
   fork_queue* forks = nullptr;           ///< of the static_thread_pool whose thread it is
   const void* forks_for = &no_executor;  ///< that pool's executor; never null
   const strand_state* strand = nullptr;  ///< whose run is the innermost on this stack
@@ -117,12 +120,11 @@ struct thread_state {
   nested_starts starts;
   linked_requests requests;
   shared_destructions destructions;
-  unsigned stopping =
-      0;  ///< frames that a stop request has ended, and that are being destroyed on this stack
+  unsigned stopping = 0;  ///< frames ended by a stop request that are being destroyed on this stack
 
   /// Both in one comparison.
   [[nodiscard]] bool has_something_left() const noexcept {
-    return (address_of(next.address()) | address_of(late_head)) != 0;
+    return (address_of(next.address()) | address_of(late_wakes.first)) != 0;
   }
   /// Returns true if the running coroutine belongs to the pool whose threads steal from `forks`, which is
   /// then not null. One comparison.

@@ -4,7 +4,7 @@
 #include <coracle/base/small_mutex.hpp>
 #include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/detail/parent_of_children.hpp>
-#include <coracle/core/detail/callback_frame.hpp>
+#include <coracle/core/detail/shared_frame.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <cstddef>

@@ -101,17 +101,13 @@ CORACLE_ALWAYS_INLINE() void note_post(const resumption& item, bool by_io = fals
     report_post_out_of_line(item, by_io);
 }
 
+/// Has `item` resumed later, after those in `late`.
+void put_off(late_resumptions& late, resumption& item) noexcept;
 CORACLE_NOINLINE() void run_late_wakeups_now(thread_state& thread) noexcept;
 inline void run_late_wakeups(thread_state& thread) noexcept {
-  if (thread.late_head) [[unlikely]]
+  if (thread.late_wakes.first) [[unlikely]]
     run_late_wakeups_now(thread);
 }
-/// Called by resume_here() when the nesting depth is used up.
-CORACLE_COLD() void wake_later(resumption& item) noexcept;
-CORACLE_NOINLINE() void resume_outside(std::coroutine_handle<> suspended) noexcept;
-
-/// Runs what a coroutine that was resumed here has left for this thread to run.
-CORACLE_NOINLINE() void run_what_is_left() noexcept;
 /// Resumes `item` on this thread outside any scheduler. Wake-ups nested deeper than `max_wake_depth` wait in
 /// the thread's list until the innermost has returned, so a chain of any length runs on a bounded stack.
 CORACLE_NOINLINE() void resume_here(resumption& item) noexcept;
@@ -159,14 +155,14 @@ inline void wake_on_return(waiter& suspended) {
     suspended.wake();
   }
 }
-/// Turns a null-terminated stack of waiters, newest first, into a queue.
-inline waiter* oldest_first(waiter* newest) noexcept {
-  waiter* oldest = nullptr;
+/// Turns a null-terminated stack of entries, newest first, into a queue.
+inline resumption* oldest_first(resumption* newest) noexcept {
+  resumption* oldest = nullptr;
   while (newest) {
-    waiter* const next = static_cast<waiter*>(newest->next);
+    resumption* const earlier = newest->next;
     newest->next = oldest;
     oldest = newest;
-    newest = next;
+    newest = earlier;
   }
   return oldest;
 }

@@ -163,9 +163,8 @@ detail::kept_result_t<Awaitable> io_service::run(Awaitable&& value) {
   detail::io_run end{*loop_};
   bool suspended;
   {
-    const detail::executor_scope outside{nullptr};
-    const detail::starts_before_blocking nothing_put_off;
     const detail::executor_scope here{this};
+    const detail::starts_before_blocking nothing_put_off;
     suspended = !detail::is_ready_for_plain_code(a) && detail::suspend_into(a, end.handle());
   }
   if (suspended) process_until_over(end);

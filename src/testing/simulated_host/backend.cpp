@@ -266,7 +266,7 @@ void simulated_backend::post_turn() noexcept {
 void simulated_backend::turn::run(callback_frame* self) {
   auto& mine = *static_cast<turn*>(self);
   mine.is_posted = false;
-  if (mine.owner.loop_.run(false, true) != 0) mine.owner.post_turn();
+  if (mine.owner.loop_.run({.wait = false, .only_one = true}) != 0) mine.owner.post_turn();
 }
 
 void simulated_backend::set_timer(std::uint64_t time) noexcept {

@@ -96,7 +96,7 @@ class child_group : shared_frame {
     bool await_ready() const noexcept { return this_thread().starts.depth <= nested_starts::most; }
     void await_suspend(std::coroutine_handle<> parent) noexcept {
       suspend(parent);
-      put_off(this_thread().starts, *this);
+      put_off(this_thread().starts.late, *this);
     }
     void await_resume() const noexcept {}
   };
@@ -183,11 +183,9 @@ inline void child_group::keep(const outcome<void>& failure) noexcept {
   stop(stop_reason::sibling_failed);
 }
 inline void child_group::keep_current_exception() noexcept {
-#if CORACLE_EXCEPTIONS()
   outcome<void> failure;
-  failure.emplace_from([] { throw; });
+  failure.emplace_from([] { CORACLE_RETHROW(); });
   keep(failure);
-#endif
 }
 inline stop_reason child_group::finish() {
   if (!errors_.empty()) [[unlikely]]

@@ -54,14 +54,14 @@ class divided_start {
   /// Returns true if only the child that was started last is still running.
   [[nodiscard]] bool is_last() const noexcept { return stage_ == stage::last; }
 
-  /// `place`: the position in the queue before, if the entry was taken back from there and the queue has not
-  /// been used since.
-  CORACLE_ALWAYS_INLINE() void offer_rest(std::size_t next, std::size_t place) noexcept {
+  /// `position`: where in the queue the entry was, if it was taken back and the queue has not been used
+  /// since; otherwise fork_queue::nowhere.
+  CORACLE_ALWAYS_INLINE() void offer_rest(std::size_t next, std::size_t position) noexcept {
     next_ = next;
-    if (place == fork_queue::nowhere) {
+    if (position == fork_queue::nowhere) {
       this_thread().forks->push(rest_);
     } else {
-      this_thread().forks->push_again(place);
+      this_thread().forks->push_again(position);
     }
   }
   /// The only remaining child is the last of `children`. Returns how many must be counted down now.
@@ -77,7 +77,7 @@ class divided_start {
   [[nodiscard]] std::size_t uncounted(std::size_t children) const noexcept { return children - apart_; }
   [[nodiscard]] bool none_apart() const noexcept { return apart_ == 0; }
 
-  /// The short path of take_back(). Returns the place for offer_rest(), or fork_queue::nowhere: call
+  /// The short path of take_back(). Returns the position for offer_rest(), or fork_queue::nowhere: call
   /// take_back() then.
   [[nodiscard]] CORACLE_ALWAYS_INLINE() std::size_t take_back_fast() const noexcept {
     const thread_state& thread = this_thread();

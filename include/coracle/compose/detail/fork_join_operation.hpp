@@ -79,14 +79,15 @@ class [[nodiscard("fork_join does nothing until it is awaited")]] fork_join_oper
   /// As siblings_operation::start_child().
   template <std::size_t First>
   CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> start_child(std::size_t which, std::size_t place) noexcept {
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> start_child(std::size_t which,
+                                                              std::size_t position) noexcept {
     if (First + 1 != count && which + 1 != count) {
       if constexpr (count > 2) next_ = which + 1;
-      if (place == fork_queue::nowhere) {
+      if (position == fork_queue::nowhere) {
         this_thread().forks->push(rest_);
         this_thread().forks->note_start();
       } else {
-        this_thread().forks->push_again(place);
+        this_thread().forks->push_again(position);
       }
     } else if (apart_ == 0) [[likely]] {
       joined_frame::set_function(&last_is_over);
@@ -97,13 +98,13 @@ class [[nodiscard("fork_join does nothing until it is awaited")]] fork_join_oper
     return child ? child : ended_in_start();
   }
   CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> start_next(std::size_t place) noexcept {
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> start_next(std::size_t position) noexcept {
     if (!none_failed()) [[unlikely]]
       return leave_rest_out();
     if constexpr (count > 2) {
-      return start_child<1>(next_, place);
+      return start_child<1>(next_, position);
     } else {
-      return start_child<1>(1, place);
+      return start_child<1>(1, position);
     }
   }
   CORACLE_TRANSFER_ABI()
@@ -128,12 +129,12 @@ class [[nodiscard("fork_join does nothing until it is awaited")]] fork_join_oper
   CORACLE_TRANSFER_ABI() static void child_is_over(joined_frame* self) {
     auto& mine = from(self);
     const thread_state& thread = this_thread();
-    std::size_t place = fork_queue::nowhere;
+    std::size_t position = fork_queue::nowhere;
     if (thread.may_fork()) [[likely]]
-      place = thread.forks->take_back_fast(mine.rest_);
+      position = thread.forks->take_back_fast(mine.rest_);
     std::coroutine_handle<> next;
-    if (place != fork_queue::nowhere) [[likely]] {
-      next = mine.start_next(place);
+    if (position != fork_queue::nowhere) [[likely]] {
+      next = mine.start_next(position);
     } else {
       next = mine.child_is_over_slowly();
     }

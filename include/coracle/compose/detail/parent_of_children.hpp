@@ -1,7 +1,7 @@
 // coracle/compose/detail/parent_of_children.hpp -- what awaits children that have frames of their own.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/detail/callback_frame.hpp>
+#include <coracle/core/detail/shared_frame.hpp>
 #include <coracle/core/environment.hpp>
 
 namespace coracle::detail {

@@ -76,18 +76,13 @@ class range_children {
   }
   /// Starts further children, in order, until `limit` run, or until one has ended if `heeds_ends`.
   void start_until(std::size_t limit, bool heeds_ends) {
-#if CORACLE_EXCEPTIONS()
-    try {
-#endif
+    CORACLE_TRY() {
       while (group.running() != limit && !group.is_stopping() && !(heeds_ends && group.has_ended()) &&
              !at_end()) {
         start_next();
       }
-#if CORACLE_EXCEPTIONS()
-    } catch (...) {
-      group.keep_current_exception();
     }
-#endif
+    CORACLE_CATCH_ALL() { group.keep_current_exception(); }
   }
   static one& from(group_child& ended) noexcept { return static_cast<one&>(ended); }
   /// Frees its place for another child.
@@ -184,19 +179,14 @@ task<> run_children(Range range, std::size_t limit, Function function, Take take
       const outcome<void> failure = ended.work->failure();
       if (!enough || failure.has_error()) group.keep(failure);
     } else if (!enough && !group.has_failed()) {
-#if CORACLE_EXCEPTIONS()
-      try {
-#endif
+      CORACLE_TRY() {
         if constexpr (awaitable<taken>) {
           enough = !co_await throwing(detail::take_and_wait(*ended.work, take));
         } else {
           enough = !detail::take_now(*ended.work, take);
         }
-#if CORACLE_EXCEPTIONS()
-      } catch (...) {
-        group.keep_current_exception();
       }
-#endif
+      CORACLE_CATCH_ALL() { group.keep_current_exception(); }
       if (enough) group.stop(stop_reason::lost_race);
     }
     children.drop(ended);

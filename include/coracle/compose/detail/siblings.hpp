@@ -5,7 +5,7 @@
 #include <coracle/compose/detail/child.hpp>
 #include <coracle/compose/detail/failure_notes.hpp>
 #include <coracle/compose/detail/race.hpp>
-#include <coracle/core/detail/callback_frame.hpp>
+#include <coracle/core/detail/shared_frame.hpp>
 #include <coracle/core/detail/subtree.hpp>
 #include <new>
 

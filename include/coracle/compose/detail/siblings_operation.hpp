@@ -68,12 +68,13 @@ class siblings_operation : public siblings {
 
   /// Starts a child that is not before `First`, and returns the coroutine to resume. `First` is 0 only for
   /// the first start; in a tuple it limits the search for the child, and shows early that one child is all.
-  /// `place`: for divided_start::offer_rest().
+  /// `position`: for divided_start::offer_rest().
   template <std::size_t First>
   CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> start_child(std::size_t which, std::size_t place) noexcept {
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> start_child(std::size_t which,
+                                                              std::size_t position) noexcept {
     if (which + 1 != count() && (First + 1 != count() || is_range)) [[likely]] {
-      start_.offer_rest(which + 1, place);
+      start_.offer_rest(which + 1, position);
     } else if (const std::size_t ended = start_.offer_nothing(count()); ended != 0) [[unlikely]] {
       running_.count_down(ended);
     }
@@ -81,11 +82,11 @@ class siblings_operation : public siblings {
     return child ? child : ended_in_start();
   }
   CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> start_next(std::size_t place) noexcept {
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> start_next(std::size_t position) noexcept {
     const std::size_t which = start_.next();
     if (this->template too_late<Rule>()) [[unlikely]]
       return leave_rest_out();
-    return start_child<1>(which, place);
+    return start_child<1>(which, position);
   }
   CORACLE_TRANSFER_ABI()
   CORACLE_SAVES_REGISTERS()
@@ -114,9 +115,9 @@ class siblings_operation : public siblings {
       next = mine.continue_parent();
     } else if (!mine.start_.is_divided()) {
       next = mine.count_one_down();
-    } else if (const std::size_t place = mine.start_.take_back_fast(); place != fork_queue::nowhere)
+    } else if (const std::size_t position = mine.start_.take_back_fast(); position != fork_queue::nowhere)
         [[likely]] {
-      next = mine.start_next(place);
+      next = mine.start_next(position);
     } else {
       next = mine.child_is_over_slowly();
     }
@@ -218,7 +219,7 @@ class siblings_operation : public siblings {
  protected:
   static constexpr bool is_range = requires(Children& c) { c.begin(); };
 
-  // ---- the parent continues ----
+  // ---- the parent takes the results ----
 
   /// Throws all errors, or the cancellation, if the children ended that way.
   CORACLE_ALWAYS_INLINE() void throw_failure() {

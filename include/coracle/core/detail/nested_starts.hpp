@@ -8,8 +8,6 @@ namespace coracle::detail {
 // The code that starts a child runs it inside its own call, until the child suspends. Such calls nested on
 // one thread are counted; those nested too deep are put off until the outermost is about to return.
 
-/// Has the outermost of the calls on this thread resume `late` on its executor.
-void put_off(nested_starts& starts, waiter& late) noexcept;
 CORACLE_NOINLINE() void run_late_starts(nested_starts& starts) noexcept;
 
 /// While it exists, the thread is one start deeper.
@@ -19,13 +17,14 @@ class nested_start {
   nested_start(const nested_start&) = delete;
   nested_start& operator=(const nested_start&) = delete;
   ~nested_start() {
-    if (starts_.depth == 1 && starts_.first) [[unlikely]]
+    if (starts_.depth == 1 && starts_.late.first) [[unlikely]]
       run_late_starts(starts_);
     --starts_.depth;
   }
   /// Returns true if the start must be put off.
   [[nodiscard]] bool too_deep() const noexcept { return starts_.depth > nested_starts::most; }
-  void put_off(waiter& late) noexcept { detail::put_off(starts_, late); }
+  /// Has the outermost of the calls on this thread resume `late` on its executor.
+  void put_off(waiter& late) noexcept { detail::put_off(starts_.late, late); }
 
  private:
   nested_starts& starts_;
@@ -43,7 +42,7 @@ class starts_before_blocking {
     do {
       run_late_wakeups(thread);
       const nested_start outermost;
-    } while (thread.late_head);
+    } while (thread.late_wakes.first);
     thread.starts.depth = outer_;
   }
 

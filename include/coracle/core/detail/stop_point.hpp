@@ -36,16 +36,17 @@ class stop_word {
   tagged_pointer<stop_state, tag> word_;
 };
 
-/// What a token refers to: a stop_state, or a place below another one for which no state was needed yet. The
+/// What a token refers to: a stop_state, or a point below another one for which no state was needed yet. The
 /// state is created for the first listener, or for a token that is kept. Most work ends without either, and
-/// then its place costs a few stores.
+/// then its point costs a few stores.
 ///
-/// Places below one another form a row, which begins with a state. That state records a request to any place
-/// of the row, so in most cases one load shows that none of them is to stop; otherwise each is checked.
+/// Points below one another form a chain, which begins with a state. That state records a request to any
+/// point of the chain, so in most cases one load shows that none of them is to stop; otherwise each is
+/// checked.
 //
 //   [P1] load                    acquire  sees the state, or what the requester did before   pairs with P2
 //   [P2] nothing -> reason or state    acq_rel or, not set, acquire  publishes it          pairs with P1, P2
-//   [P3] a request in the row    relaxed  set before P2 or R2, so a thread that sees those sees it; then P1
+//   [P3] a request in the chain  relaxed  set before P2 or R2, so a thread that sees those sees it; then P1
 //   [P4] load                    relaxed  the state was created before its token was taken back
 //   [P5] load                    relaxed  only the address of the state is compared
 class stop_point {
@@ -56,13 +57,13 @@ class stop_point {
   /// Returns false if stop was not requested; if true, check reason(). Calls nothing, so the caller saves no
   /// registers.
   [[nodiscard]] bool may_be_requested() const noexcept {
-    return row_->is_requested_in_row_.load(memory_order_relaxed); /*P3*/
+    return chain_->is_requested_in_chain_.load(memory_order_relaxed); /*P3*/
   }
   [[nodiscard]] bool requested() noexcept { return reason() != stop_reason::none; }
   [[nodiscard]] stop_reason reason() noexcept {
     return may_be_requested() ? reason_now() : stop_reason::none;
   }
-  /// Returns true if stop was requested for `why` here, and not at a place further out.
+  /// Returns true if stop was requested for `why` here, and not at a point further out.
   [[nodiscard]] bool requested_here(stop_reason why) noexcept {
     return reason() == why && !(outer_ && outer_->requested());
   }
@@ -80,32 +81,32 @@ class stop_point {
  protected:
   /// For a state.
   explicit stop_point(stop_state& self) noexcept
-      : word_(stop_word(self)), row_(this), outer_(nullptr), depth_(0) {}
-  /// For a place below `outer`, which lives longer; null if there is none.
+      : word_(stop_word(self)), chain_(this), outer_(nullptr), depth_(0) {}
+  /// For a point below `outer`, which lives longer; null if there is none.
   CORACLE_ALWAYS_INLINE()
   explicit stop_point(stop_point* outer) noexcept
       : word_(stop_word()),
-        row_(outer ? outer->row_ : this),
+        chain_(outer ? outer->chain_ : this),
         outer_(outer),
         depth_(outer ? outer->depth_ + 1 : 0) {
-    if (depth_ > longest_row) [[unlikely]]
-      have_row_begun();
+    if (depth_ > longest_chain) [[unlikely]]
+      have_chain_begun();
   }
   CORACLE_ALWAYS_INLINE() ~stop_point() = default;
 
   bool request(stop_reason why) noexcept;
   void request_linked(stop_reason why) noexcept;
-  /// Afterwards no token refers to this place. Not for a state.
+  /// Afterwards no token refers to this point. Not for a state.
   CORACLE_ALWAYS_INLINE() void end() noexcept {
     const stop_word seen = word_.load(memory_order_relaxed); /*P4*/
     if (!seen.knows_nothing()) [[unlikely]]
       have_state_ended(seen);
   }
-  void note_in_row() noexcept { row_->is_requested_in_row_.store(true, memory_order_relaxed); /*P3*/ }
+  void note_in_chain() noexcept { chain_->is_requested_in_chain_.store(true, memory_order_relaxed); /*P3*/ }
 
  private:
   friend stop_state;
-  static constexpr unsigned longest_row = is_modelled ? 2 : 32;
+  static constexpr unsigned longest_chain = is_modelled ? 2 : 32;
   [[nodiscard]] const void* made() const noexcept {
     const stop_word seen = word_.load(memory_order_relaxed); /*P5*/
     return seen.has_state() ? static_cast<const void*>(&seen.state()) : this;
@@ -119,16 +120,16 @@ class stop_point {
   CORACLE_COLD() stop_state& make_state() noexcept;
   // The rare paths are out of line and save registers themselves.
   CORACLE_SAVES_REGISTERS() static void have_state_ended(stop_word word) noexcept { end_state(word); }
-  CORACLE_SAVES_REGISTERS() void have_row_begun() noexcept { begin_row(); }
+  CORACLE_SAVES_REGISTERS() void have_chain_begun() noexcept { begin_chain(); }
   CORACLE_SAVES_REGISTERS() stop_state& make_state_now() noexcept { return make_state(); }
   static void end_state(stop_word word) noexcept;
-  void begin_row() noexcept;
+  void begin_chain() noexcept;
 
   atomic<stop_word> word_;
-  stop_point* row_;  // the beginning of the row; a state points to itself
+  stop_point* chain_;  // where it begins; a state points to itself
   stop_point* const outer_;
-  unsigned depth_;  // position in the row
-  atomic<bool> is_requested_in_row_{false};
+  unsigned depth_;  // position in the chain
+  atomic<bool> is_requested_in_chain_{false};
 };
 
 /// A listener that an awaiter registers while it waits. It holds no reference: the awaiting coroutine keeps

@@ -34,13 +34,13 @@ class stop_state : public stop_point, stop_registration, public recycled_memory 
   /// For its first owner, with `sources` sources.
   explicit stop_state(std::uint32_t sources) noexcept
       : stop_point(*this), stop_registration(&outer_stopped), listeners_(false), sources_(sources) {}
-  /// For the source that `place` belongs to.
-  explicit stop_state(stop_point& place) noexcept
+  /// For the source that `point` belongs to.
+  explicit stop_state(stop_point& point) noexcept
       : stop_point(*this),
         stop_registration(&outer_stopped),
-        listeners_(place.outer_ != nullptr),
+        listeners_(point.outer_ != nullptr),
         sources_(1),
-        outer_(place.outer_) {}
+        outer_(point.outer_) {}
 
   [[nodiscard]] stop_reason reason_of_state() noexcept {
     const stop_reason why = reason_.load(memory_order_acquire); /*R1*/
@@ -147,9 +147,9 @@ class stop_state : public stop_point, stop_registration, public recycled_memory 
     return outer_.load(memory_order_relaxed) ||
            reason_.load(memory_order_relaxed) != stop_reason::none; /*R7*/
   }
-  /// For a new state that is not shared yet: stop was requested at its place before.
+  /// For a new state that is not shared yet: stop was requested at its point before.
   void requested_before(stop_reason why) noexcept {
-    note_in_row();
+    note_in_chain();
     reason_.store(why, memory_order_relaxed); /*R7*/
     listeners_.unlock(true);
   }
@@ -183,7 +183,6 @@ class wake_after_callbacks {
   /// enclosing one then runs them.
   ~wake_after_callbacks() {
     if (left_ != 0) {
-      const executor_scope outside{nullptr};
       thread_.wakes_left = left_ - 1;
       run_late_wakeups(thread_);
     }

@@ -36,10 +36,13 @@ class late_start : resumption, callback_frame {
   const std::coroutine_handle<> coroutine_;
 };
 
-/// As refuse_wait(), of a coroutine that is not ended.
+// `resumed` ends the coroutine of a wait: stopped_wait::resumed(); null if it must be resumed in any case.
+// `throws`: CORACLE_EXCEPTIONS() of the file that calls.
+
+/// Cancels `waiting`, which has not been queued, for the stop request of `inherited`.
 CORACLE_COLD() void refuse_wait(queued_waiter& waiting, const environment& inherited) noexcept;
-/// Cancels `waiting`, which has not been queued, for the stop request of `inherited`. Returns true if its
-/// coroutine is ended instead of being resumed: where `resumed` is not null, as end_wait() decides.
+/// As above. Returns true if its coroutine is ended instead of being resumed: where `resumed` is not null, as
+/// end_when_resumed() decides.
 CORACLE_COLD()
 bool refuse_wait(queued_waiter& waiting, const environment& inherited, task_frame::function* resumed,
                  bool throws) noexcept;
@@ -151,6 +154,34 @@ class stoppable_wait {
     return static_cast<Operation&>(*static_cast<stoppable_wait*>(static_cast<void*>(&node)));
   }
 
+  // `Ends`: the coroutine is a task, which may be ended where it waits.
+
+  /// Registers the listener first: once the waiter is queued, this object may be gone.
+  template <bool Ends = false>
+  CORACLE_NOINLINE()
+  bool wait(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
+    stop_state* const stops = stops_of(inherited);
+    make_node<Ends>(suspended);
+    restart_budget();
+    if (!node_.listen(stops)) [[unlikely]]
+      return refuse_wait(node_, *inherited, resumed_at_end<Ends>(), CORACLE_EXCEPTIONS());
+    if (operation().enqueue()) [[likely]]
+      return true;
+    return Ends && node_.progress() == queued_waiter::cancelled &&
+           end_refused(node_, resumed_at_end<Ends>(), CORACLE_EXCEPTIONS());
+  }
+  template <bool Ends>
+  CORACLE_COLD()
+  bool start_after_others(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
+    return late_start::post_or_start(this, &start_or_refuse<Ends>, suspended, inherited);
+  }
+  /// Returns true if the coroutine is ended instead of being resumed.
+  template <bool Ends>
+  bool refuse(std::coroutine_handle<> suspended, const environment& inherited) noexcept {
+    make_node(suspended, nullptr);
+    return refuse_wait(node_, inherited, resumed_at_end<Ends>(), CORACLE_EXCEPTIONS());
+  }
+
  private:
   Operation& operation() noexcept { return static_cast<Operation&>(*this); }
   // `link` exists before the rest of node_ does.
@@ -174,24 +205,6 @@ class stoppable_wait {
   static stop_state* stops_of(const environment* inherited) noexcept {
     return inherited ? stop_registration::state_of(inherited->stop) : nullptr;
   }
-
- protected:
-  // `Ends`: the coroutine is a task, which may be ended where it waits.
-
-  /// Registers the listener first: once the waiter is queued, this object may be gone.
-  template <bool Ends = false>
-  CORACLE_NOINLINE()
-  bool wait(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
-    stop_state* const stops = stops_of(inherited);
-    make_node<Ends>(suspended);
-    restart_budget();
-    if (!node_.listen(stops)) [[unlikely]]
-      return refuse_wait(node_, *inherited, resumed_at_end<Ends>(), CORACLE_EXCEPTIONS());
-    if (operation().enqueue()) [[likely]]
-      return true;
-    return Ends && node_.progress() == queued_waiter::cancelled &&
-           end_refused(node_, resumed_at_end<Ends>(), CORACLE_EXCEPTIONS());
-  }
   /// Does not call try_now() first, which cannot tell whether another branch has been served.
   CORACLE_NOINLINE()
   bool wait_as_branch(std::coroutine_handle<> suspended, const environment* inherited,
@@ -204,19 +217,6 @@ class stoppable_wait {
     refuse_wait(node_, *inherited);
     return false;
   }
-  template <bool Ends = false>
-  CORACLE_COLD()
-  bool start_after_others(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
-    return late_start::post_or_start(this, &start_or_refuse<Ends>, suspended, inherited);
-  }
-  /// Returns true if the coroutine is ended instead of being resumed.
-  template <bool Ends = false>
-  bool refuse(std::coroutine_handle<> suspended, const environment& inherited) noexcept {
-    make_node(suspended, nullptr);
-    return refuse_wait(node_, inherited, resumed_at_end<Ends>(), CORACLE_EXCEPTIONS());
-  }
-
- private:
   template <bool Ends>
   static constexpr task_frame::function* resumed_at_end() noexcept {
     if constexpr (Ends) {
@@ -241,8 +241,8 @@ class stoppable_wait {
     if (operation_of(node).withdraw()) wake_stopped(node, resumed_at_end<Ends>(), CORACLE_EXCEPTIONS());
   }
 
-  // First, so that operation_of() finds the object. Each member is constructed when it is needed: node_ when
-  // the operation has to wait or is refused.
+  // First, so that operation_of() finds the object. Constructed when the operation has to wait or is refused;
+  // until then a late_start may be in its place.
   static_assert(sizeof(late_start) <= sizeof(queued_waiter) - sizeof(queued_waiter::link),
                 "a late_start in place of node_ leaves link alone");
   union {

@@ -1,8 +1,8 @@
 // coracle/core/detail/stopped_tasks.hpp -- ends tasks where they are suspended, because of a stop request.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/detail/queued_waiter.hpp>
+#include <coracle/core/detail/shared_frame.hpp>
 #include <coracle/core/detail/task_frame.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/frame_memory.hpp>
@@ -15,7 +15,7 @@
 //
 //   stopper's thread   removes the wait from its queue, walks up to the first frame that takes the end as a
 //                      value, stores resumed() as the resume function, and posts the coroutine:
-//                      end_wait()
+//                      end_when_resumed()
 //   home executor      destroys the frame, then the frame of the task that awaits it, and so on up to the
 //                      task whose end is taken as a value; resumes the awaiter of that task
 //
@@ -121,7 +121,8 @@ CORACLE_COLD()
 bool end_when_resumed(std::coroutine_handle<> task, stop_reason why, task_frame::function* resumed,
                       bool throws) noexcept;
 /// As end_when_resumed(), for a task that waits, if `wait` is cancelled. The caller has it resumed.
-CORACLE_COLD() bool end_wait(queued_waiter& wait, task_frame::function* resumed, bool throws) noexcept;
+CORACLE_COLD()
+bool end_when_resumed(queued_waiter& wait, task_frame::function* resumed, bool throws) noexcept;
 
 /// A task whose children have been stopped, and that is ended when it is resumed.
 class stopped_parent {
@@ -177,7 +178,7 @@ class [[nodiscard]] ends_as_stopped {
 #define CORACLE_END_AS_STOPPED(why) co_await ::coracle::detail::ends_as_stopped(why)
 #endif
 
-/// A task that waits, and that a stop request ends when it is resumed: see end_wait().
+/// A task that waits, and that a stop request ends when it is resumed: see end_when_resumed().
 class stopped_wait {
  public:
   CORACLE_TRANSFER_ABI() static void resumed(task_frame* body) {

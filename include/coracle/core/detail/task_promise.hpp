@@ -1,9 +1,9 @@
 // coracle/core/detail/task_promise.hpp -- the promise of a task.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/detail/folded_body.hpp>
 #include <coracle/core/detail/leaving_exception.hpp>
+#include <coracle/core/detail/shared_frame.hpp>
 #include <coracle/core/detail/task_state.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/promise_parts.hpp>

@@ -3,7 +3,7 @@
 #pragma once
 #include <coracle/compose/detail/child.hpp>
 #include <coracle/compose/detail/countdown.hpp>
-#include <coracle/core/detail/callback_frame.hpp>
+#include <coracle/core/detail/shared_frame.hpp>
 #include <coracle/core/detail/subtree.hpp>
 #include <optional>
 

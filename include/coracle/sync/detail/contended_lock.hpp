@@ -42,7 +42,7 @@ struct contender : queued_waiter, basic_callback_frame<no_promise> {
     self.queued_waiter::handle = suspended;
     if (!self.lock->arrive(self)) return;
     if (Ends && self.progress() == cancelled) [[unlikely]]
-      static_cast<void>(end_wait(self, &stopped_wait::resumed, CORACLE_EXCEPTIONS()));
+      static_cast<void>(end_when_resumed(self, &stopped_wait::resumed, CORACLE_EXCEPTIONS()));
     resume_on_return(suspended);
   }
   [[nodiscard]] bool may_be_overtaken() const noexcept { return home && overtaken < overtaking::limit; }
