@@ -157,10 +157,13 @@ template <class T>
 task<T> task_promise<T>::get_return_object() noexcept {
   return task<T>{std::coroutine_handle<task_promise>::from_promise(*this)};
 }
+template <class T>
+concept by_cppcoro_make_task = true;  // as by_cppcoro in fmap.hpp
 }  // namespace detail
 
 /// Any awaitable as a task. The awaitable is moved in.
 template <coracle::awaitable Awaitable>
+  requires detail::by_cppcoro_make_task<Awaitable>
 task<detail::owned_result_t<coracle::await_result_t<Awaitable>>> make_task(Awaitable value) {
   co_return co_await static_cast<Awaitable&&>(value);
 }

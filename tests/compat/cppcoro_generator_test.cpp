@@ -111,4 +111,26 @@ TEST_CASE("cppcoro::fmap: called unqualified it is not ambiguous for a generator
   for (int x : fmap(half, nested(4))) total += x;
   CHECK(total == 2 + 2 + 2 + 1 + 1 + 0 + 0);
 }
+
+TEST_CASE("cppcoro::fmap: of a recursive_generator is a generator, whichever way it is called") {
+  auto half = [](int x) { return x / 2; };
+  cppcoro::generator<int> unqualified = fmap(half, nested(4));
+  cppcoro::generator<int> qualified = cppcoro::fmap(half, nested(4));
+  cppcoro::generator<int> piped = nested(4) | cppcoro::fmap(half);
+  int total = 0;
+  for (int& x : unqualified) total += x;
+  for (int& x : qualified) total += x;
+  for (int& x : piped) total += x;
+  CHECK(total == 3 * (2 + 1 + 1 + 0 + 0));
+}
+
+TEST_CASE("cppcoro::fmap: qualified, it takes an async_generator") {
+  auto numbers = []() -> cppcoro::async_generator<int> { co_yield 5; };
+  auto first = [&]() -> cppcoro::task<int> {
+    cppcoro::async_generator<int> squares = cppcoro::fmap([](int x) { return x * x; }, numbers());
+    auto it = co_await squares.begin();
+    co_return *it;
+  };
+  CHECK(cppcoro::sync_wait(first()) == 25);
+}
 }  // namespace

@@ -7,6 +7,7 @@
 #include <coracle/testing/lifetime_probe.hpp>
 #include <cppcoro/async_manual_reset_event.hpp>
 #include <cppcoro/fmap.hpp>
+#include <cppcoro/shared_task.hpp>
 #include <cppcoro/static_thread_pool.hpp>
 #include <cppcoro/sync_wait.hpp>
 #include <cppcoro/task.hpp>
@@ -139,6 +140,14 @@ TEST_CASE("cppcoro::make_task: turns any awaitable into a task that keeps its re
   CHECK(kept == "text");
   CHECK(&sync_wait(t) == &kept);
   CHECK(runs == 1);
+}
+
+TEST_CASE("cppcoro::make_task: called unqualified it is not ambiguous for coracle's types") {
+  using cppcoro::make_task;
+  const auto shared = [](int value) -> cppcoro::shared_task<int> { co_return value; };
+  cppcoro::shared_task<int> one = shared(1);
+  task<int&> made = make_task(one);
+  CHECK(&sync_wait(made) == &sync_wait(one));
 }
 
 TEST_CASE("cppcoro::sync_wait: the function of an fmap runs where the awaitable completed") {

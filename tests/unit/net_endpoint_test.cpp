@@ -33,6 +33,13 @@ static_assert(any_six.is_ipv6() && !any_six.is_ipv4() && any_six.to_ipv6() == si
 static_assert(any_four.address() == ipv4_address(192, 0, 2, 1) && any_six.port() == 443);
 static_assert(ip_endpoint(ip_address(four.address()), 80) == four && any_four == four && any_four != six);
 
+// Nothing that a temporary gives refers into it: `const auto& a = socket.remote_endpoint().address();`
+static_assert(std::is_same_v<decltype(ip_endpoint().address()), ip_address>);
+static_assert(std::is_same_v<decltype(any_four.to_ipv4().address()), ipv4_address>);
+static_assert(std::is_same_v<decltype(any_six.to_ipv6().address()), ipv6_address>);
+static_assert(std::is_same_v<decltype(ip_address().to_ipv6()), ipv6_address>);
+static_assert(std::is_same_v<decltype(any_four.address()), const ip_address&>);
+
 // Ordered by address, then by port; IPv4 comes before IPv6.
 static_assert(ipv4_endpoint(ipv4_address(1), 9) < ipv4_endpoint(ipv4_address(2), 1));
 static_assert(ipv4_endpoint(ipv4_address(1), 1) < ipv4_endpoint(ipv4_address(1), 2));

@@ -35,10 +35,11 @@ class ip_address {
     return ipv4_address(static_cast<std::uint32_t>(bits_.subnet_prefix() >> 32));
   }
   /// Requires: is_ipv6().
-  constexpr const ipv6_address& to_ipv6() const noexcept {
+  constexpr const ipv6_address& to_ipv6() const& noexcept {
     CORACLE_REQUIRE(is_ipv6(), "to_ipv6() of an IPv4 address: check is_ipv6() first");
     return bits_;
   }
+  constexpr ipv6_address to_ipv6() const&& noexcept { return to_ipv6(); }
   /// Four or sixteen bytes in network order.
   constexpr const std::uint8_t* bytes() const noexcept { return bits_.bytes(); }
 

@@ -38,7 +38,8 @@ class ip_endpoint {
   constexpr ipv4_endpoint to_ipv4() const noexcept { return ipv4_endpoint(address_.to_ipv4(), port_); }
   /// Requires: is_ipv6().
   constexpr ipv6_endpoint to_ipv6() const noexcept { return ipv6_endpoint(address_.to_ipv6(), port_); }
-  constexpr const ip_address& address() const noexcept { return address_; }
+  constexpr const ip_address& address() const& noexcept { return address_; }
+  constexpr ip_address address() const&& noexcept { return address_; }
   constexpr std::uint16_t port() const noexcept { return port_; }
 
   /// "1.2.3.4:80" or "[::1]:80".

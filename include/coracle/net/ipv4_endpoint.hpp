@@ -28,7 +28,8 @@ class ipv4_endpoint {
   template <std::convertible_to<std::string_view> Text>
   ipv4_endpoint(const Text&, std::uint16_t) = delete;  // ipv4_address::from_string(text).value() parses it
 
-  constexpr const ipv4_address& address() const noexcept { return address_; }
+  constexpr const ipv4_address& address() const& noexcept { return address_; }
+  constexpr ipv4_address address() const&& noexcept { return address_; }
   constexpr std::uint16_t port() const noexcept { return port_; }
 
   /// Parses "1.2.3.4:80": an address in dotted decimal only, and a port from 0 to 65535 without leading

@@ -28,7 +28,8 @@ class ipv6_endpoint {
   template <std::convertible_to<std::string_view> Text>
   ipv6_endpoint(const Text&, std::uint16_t) = delete;  // ipv6_address::from_string(text).value() parses it
 
-  constexpr const ipv6_address& address() const noexcept { return address_; }
+  constexpr const ipv6_address& address() const& noexcept { return address_; }
+  constexpr ipv6_address address() const&& noexcept { return address_; }
   constexpr std::uint16_t port() const noexcept { return port_; }
 
   /// Parses "[::1]:80" (RFC 5952, 6). The brackets are required; the port is 0 to 65535, without leading
