@@ -19,6 +19,7 @@
 #include <tuple>
 #include <vector>
 
+#include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
 #include "../support/faster_thread.hpp"
 #include "child_tasks.hpp"
@@ -376,5 +377,17 @@ TEST_CASE("when_all: on a pool, a child that ends on another thread before the n
     co_return a + b + c;
   };
   CHECK(coracle::sync_wait(coracle::schedule_on(work(), pool)) == 7);
+}
+
+TEST_CASE("when_all: awaited twice ends a checked program and says so" * doctest::skip(!CORACLE_CHECKS())) {
+  CHECK(coracle_test::abort_message([] {
+          async_manual_reset_event ready{true};
+          const auto await_twice = [&]() -> task<> {
+            auto both = coracle::when_all(ready, ready);
+            co_await std::move(both);
+            co_await std::move(both);
+          };
+          sync_wait(await_twice());
+        }) == "coracle: a when_all was awaited twice: make a new one for each await\n");
 }
 }  // namespace

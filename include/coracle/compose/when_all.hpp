@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/detail/siblings_operation.hpp>
+#include <initializer_list>
 
 namespace coracle {
 namespace detail {
@@ -88,6 +89,14 @@ auto when_all(Range&& range) {
   auto children = detail::siblings_from_range<detail::joined_sibling_t, std::remove_cvref_t<Range>>(
       static_cast<Range&&>(range));
   return detail::when_all_operation<decltype(children)>{std::in_place, std::move(children)};
+}
+template <class T>
+  requires(!std::is_copy_constructible_v<T>)
+auto when_all(std::initializer_list<T>) {
+  static_assert(detail::never<T>,
+                "a braced list would copy its elements: pass them as arguments, or in a std::vector filled "
+                "by push_back()");
+  return detail::any_awaiter{};
 }
 template <class... Ts>
 auto when_all(Ts&&...) {

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/detail/siblings_operation.hpp>
+#include <initializer_list>
 #include <variant>
 
 namespace coracle {
@@ -127,6 +128,14 @@ template <detail::awaitable_range Range>
   requires(!detail::work<Range>)
 auto when_any(Range&& range) {
   return detail::make_race_of_range<detail::siblings::rule::any>(static_cast<Range&&>(range));
+}
+template <class T>
+  requires(!std::is_copy_constructible_v<T>)
+auto when_any(std::initializer_list<T>) {
+  static_assert(detail::never<T>,
+                "a braced list would copy its elements: pass them as arguments, or in a std::vector filled "
+                "by push_back()");
+  return detail::any_awaiter{};
 }
 template <class... Ts>
 auto when_any(Ts&&...) {

@@ -117,6 +117,13 @@ struct any_awaiter {
   friend any_awaiter operator|(T&&, any_awaiter) noexcept;
 };
 
+/// What the deleted begin() of something to be awaited would return: one error for a range-for, and no range.
+struct not_awaited {
+  any_awaiter::anything& operator*() const noexcept;
+  void operator++() noexcept;
+  bool operator!=(not_awaited) const noexcept;
+};
+
 /// Returned by an await_transform for what it refuses. `Reason` is a class whose static_assert fails; only a
 /// co_await makes the compiler look at it, so awaitable_in can be asked.
 template <class Reason>

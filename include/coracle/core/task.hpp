@@ -75,6 +75,9 @@ class [[nodiscard(
                   "a task is not a condition: co_await the call, which gives its result");
     return false;
   }
+  // For a range-for over a call that is not awaited.
+  detail::not_awaited begin() = delete;  // a task is no range: co_await it, which gives its result
+  detail::not_awaited end();
   /// Returns true if the body has ended or there is none.
   [[nodiscard]] bool is_ready() const noexcept { return !body_ || body_.done(); }
 

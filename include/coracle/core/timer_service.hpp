@@ -69,6 +69,8 @@ constexpr std::chrono::steady_clock::duration clock_duration(
     return steady{static_cast<wide>(whole) < units ? whole + 1 : whole};
   }
 }
+template <class T>
+inline constexpr bool is_delay = requires(const T& given) { detail::clock_duration(given); };
 /// Returns max(), which means never, if the result is beyond the clock's range.
 constexpr std::chrono::steady_clock::time_point later_by(std::chrono::steady_clock::time_point now,
                                                          std::chrono::steady_clock::duration delay) noexcept {

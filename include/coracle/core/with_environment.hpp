@@ -139,4 +139,12 @@ template <class T>
 auto shielded(T&&) {
   return detail::not_in_environment<T>();
 }
+template <class T, class... Rest>
+  requires(!detail::work<T>)
+auto with_value(T&&, Rest&&...) {
+  static_assert(detail::never<T>,
+                "with_value(work(), local, value) begins with an awaitable: a call that returns a task, or "
+                "std::move of a task that has a name; or a function that returns one");
+  return detail::any_awaiter{};
+}
 }  // namespace coracle

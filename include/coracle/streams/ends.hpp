@@ -164,6 +164,11 @@ struct collect_pipe : stream_pipe {
     }
   }
 };
+template <class S>
+auto operator|(S&&, collect_pipe (&)() noexcept) {
+  static_assert(never<S>, "collect is a function, which has to be called: source | collect()");
+  return any_awaiter{};
+}
 }  // namespace coracle::detail
 
 namespace coracle::streams {

@@ -93,6 +93,12 @@ template <class Rep, class Period>
     std::chrono::duration<Rep, Period> interval) noexcept {
   return detail::duration_pipe<detail::throttled_stream>(detail::clock_duration(interval));
 }
+template <class T>
+  requires(!detail::is_delay<T>)
+auto throttle(const T&) noexcept {
+  static_assert(detail::never<T>, "throttle needs a duration, which has a unit, such as 10ms");
+  return detail::any_awaiter{};
+}
 /// `source | timeout_each(limit)`: throws timed_out, which ends the pipeline, if an element does not arrive
 /// within `limit` of being polled; the time that the consumer takes does not count. coracle::timeout() around
 /// a pipeline limits the whole.
@@ -106,5 +112,11 @@ template <class Rep, class Period>
 [[nodiscard("write source | timeout_each(limit)")]] auto timeout_each(
     std::chrono::duration<Rep, Period> limit) noexcept {
   return detail::duration_pipe<detail::limited_stream>(detail::clock_duration(limit));
+}
+template <class T>
+  requires(!detail::is_delay<T>)
+auto timeout_each(const T&) noexcept {
+  static_assert(detail::never<T>, "timeout_each needs a duration, which has a unit, such as 10ms");
+  return detail::any_awaiter{};
 }
 }  // namespace coracle::streams

@@ -124,7 +124,7 @@ class async_mutex : detail::contended_lock<async_mutex> {
   detail::waited_word<detail::exchanged_word<std::uintptr_t>> state_{is_free};
 };
 
-class [[nodiscard("a lock is not taken until this is awaited")]] async_mutex::lock_operation
+class [[nodiscard("a lock is not taken until this is awaited"), gnu::warn_unused]] async_mutex::lock_operation
     : public detail::stoppable_wait<lock_operation, contender> {
  public:
   explicit lock_operation(async_mutex& mutex) noexcept : mutex_(mutex) {}
@@ -140,8 +140,8 @@ class [[nodiscard("a lock is not taken until this is awaited")]] async_mutex::lo
   bool enqueue() noexcept { return mutex_.enqueue(node()); }
   bool withdraw() noexcept { return mutex_.withdraw(node()); }
 };
-class [[nodiscard("a lock is not taken until this is awaited")]] async_mutex::scoped_lock_operation
-    : public lock_operation {
+class [[nodiscard("a lock is not taken until this is awaited"),
+        gnu::warn_unused]] async_mutex::scoped_lock_operation : public lock_operation {
  public:
   using lock_operation::lock_operation;
   async_mutex_lock await_resume() {

@@ -124,7 +124,8 @@ class async_semaphore : detail::contended_lock<async_semaphore> {
   detail::wait_queue queue_;
 };
 
-class [[nodiscard("no permit is taken until this is awaited")]] async_semaphore::acquire_operation
+class [[nodiscard("no permit is taken until this is awaited"),
+        gnu::warn_unused]] async_semaphore::acquire_operation
     : public detail::stoppable_wait<acquire_operation, contender> {
  public:
   explicit acquire_operation(async_semaphore& semaphore) noexcept : semaphore_(semaphore) {}
@@ -140,8 +141,8 @@ class [[nodiscard("no permit is taken until this is awaited")]] async_semaphore:
   bool enqueue() noexcept { return semaphore_.enqueue(node()); }
   bool withdraw() noexcept { return semaphore_.withdraw(node()); }
 };
-class [[nodiscard("no permit is taken until this is awaited")]] async_semaphore::scoped_acquire_operation
-    : public acquire_operation {
+class [[nodiscard("no permit is taken until this is awaited"),
+        gnu::warn_unused]] async_semaphore::scoped_acquire_operation : public acquire_operation {
  public:
   using acquire_operation::acquire_operation;
   async_semaphore_permit await_resume() {

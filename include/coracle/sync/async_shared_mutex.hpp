@@ -175,7 +175,8 @@ class async_shared_mutex : detail::contended_lock<async_shared_mutex> {
 };
 
 template <async_shared_mutex::entrant Who, class Lock>
-class [[nodiscard("a lock is not taken until this is awaited")]] async_shared_mutex::enter_operation
+class [[nodiscard("a lock is not taken until this is awaited"),
+        gnu::warn_unused]] async_shared_mutex::enter_operation
     : public detail::stoppable_wait<enter_operation<Who, Lock>, request> {
  public:
   explicit enter_operation(async_shared_mutex& wanted) noexcept : mutex_(wanted) {}

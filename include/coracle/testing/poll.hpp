@@ -84,4 +84,12 @@ template <awaitable Awaitable>
 polled<Awaitable> poll(manual_scheduler& place, Awaitable&& value) {
   return polled<Awaitable>{static_cast<Awaitable&&>(value), &place};
 }
+template <class... Ts>
+  requires(!awaitable<Ts> && ...)
+auto poll(Ts&&...) {
+  static_assert(
+      detail::never<Ts...>,
+      "poll needs an awaitable: a call that returns a task, or std::move of a task that has a name");
+  return detail::any_awaiter{};
+}
 }  // namespace coracle::testing

@@ -50,6 +50,12 @@ class rate_limiter {
         "the burst of a rate_limiter is too large: burst * period must be less than 2^62 nanoseconds");
   }
   rate_limiter(std::int64_t tokens, duration period) noexcept : rate_limiter(tokens, period, tokens) {}
+  template <class Tokens, class Period, class... Burst>
+    requires(!std::is_convertible_v<Period, duration>)
+  rate_limiter(Tokens&&, Period&&, Burst&&...) noexcept : rate_limiter(1, duration{1}) {
+    static_assert(detail::never<Period>,
+                  "a rate_limiter needs a number of tokens, then a period in whole units: {100, 500ms}");
+  }
   rate_limiter(const rate_limiter&) = delete;
   rate_limiter& operator=(const rate_limiter&) = delete;
   /// Requires: no coroutine is waiting.

@@ -46,6 +46,9 @@ class siblings_operation : public siblings {
   std::coroutine_handle<> start(const environment& inherited, std::coroutine_handle<> parent) noexcept {
     CORACLE_CHECK(!is_race || !this->winner(),
                   "a when_any or select was awaited twice: make a new one for each await");
+    // Children that end while others are started are counted there, once.
+    CORACLE_CHECK(is_race || start_.none_apart(),
+                  "a when_all was awaited twice: make a new one for each await");
     if (stop_registration::may_be_late(inherited.stop) && this->note_if_stopped(inherited)) [[unlikely]] {
       end_if_stopped(parent);
       return transfer_to(parent);

@@ -256,4 +256,12 @@ auto operator|(S&& source, Pipe&& pipe) {
     return any_awaiter{};
   }
 }
+
+// For a range-for over a pipeline.
+template <class S>
+  requires stream_stage<std::remove_cvref_t<S>>
+not_awaited begin(S&&) = delete;  // a range-for awaits nothing: co_await (source | for_each(f))
+template <class S>
+  requires stream_stage<std::remove_cvref_t<S>>
+not_awaited end(S&&);
 }  // namespace coracle::detail
