@@ -156,6 +156,34 @@ TEST_CASE("when_any: a stop request while it waits stops all, for its reason, an
   CHECK(thrown == stop_reason::timed_out);
 }
 
+TEST_CASE("when_any: a stop request to all gives its reason, though a child has left before for another") {
+  async_manual_reset_event never;
+  const auto reason_of = [&](auto race) {
+    coracle::stop_source first, all;
+    stop_reason thrown = stop_reason::none;
+    const auto work = [&]() -> detached {
+      try {
+        co_await coracle::stop_when(race(first.get_token()), all.get_token());
+      } catch (const operation_cancelled& e) {
+        thrown = e.reason();
+      }
+    };
+    work();
+    first.request_stop(stop_reason::shutting_down);
+    CHECK(thrown == stop_reason::none);
+    all.request_stop(stop_reason::timed_out);
+    return thrown;
+  };
+  const auto any = [&](const coracle::stop_token& token) {
+    return when_any(coracle::stop_when(never, token), never);
+  };
+  const auto any_success = [&](const coracle::stop_token& token) {
+    return coracle::when_any_succeeds(coracle::stop_when(never, token), never);
+  };
+  CHECK(reason_of(any) == stop_reason::timed_out);
+  CHECK(reason_of(any_success) == stop_reason::timed_out);
+}
+
 TEST_CASE("when_any: a stop request that a child answers with a value is answered so") {
   coracle::stop_source source;
   async_manual_reset_event never;

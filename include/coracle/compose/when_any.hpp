@@ -109,7 +109,7 @@ auto make_race_of_range(Range&& range) {
 /// Cancellation  losers are stopped with the reason lost_race. A loser that waits is destroyed where it
 ///               waits: destructors run, handlers do not, unless it is below throwing(). A result that a
 ///               loser still produces is dropped. A stop request from outside stops all;
-///               operation_cancelled is thrown if then no child produces a result.
+///               operation_cancelled is thrown, for its reason, if then no child produces a result.
 /// Exceptions    an error ends the race as a value does, and is thrown. A loser's error is thrown, too, and
 ///               replaces the winner's result; several are thrown as an error_group. std::bad_alloc as with
 ///               when_all; for a range also for its vector, before any child starts.

@@ -24,6 +24,8 @@ class failure_notes {
     note_cancelled(stop_reason::sibling_failed);
   }
   void note_cancelled(stop_reason why) noexcept { note_first(why_, why); }
+  /// Replaces the reason for which one child was cancelled.
+  void note_all_cancelled(stop_reason why) noexcept { why_.store(why, memory_order_relaxed); } /*N1*/
 
   /// Returns true if every child has returned a value.
   [[nodiscard]] bool none() const noexcept {
@@ -32,7 +34,8 @@ class failure_notes {
   [[nodiscard]] const void* first_failed() const noexcept {
     return first_failed_.load(memory_order_relaxed); /*N2*/
   }
-  /// Returns why the first child without a value has none; sibling_failed if it failed.
+  /// Returns why the first child without a value has none, sibling_failed if it failed, unless all were
+  /// cancelled for a reason.
   [[nodiscard]] stop_reason cancelled() const noexcept { return why_.load(memory_order_relaxed); } /*N2*/
 
  private:

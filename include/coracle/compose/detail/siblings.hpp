@@ -63,7 +63,11 @@ class siblings : protected shared_frame {
   /// For a child outside any race.
   CORACLE_COLD() void note_failure(const void* child, const outcome<void>& end) noexcept {
     if (end.is_cancelled()) {
-      failures_.note_cancelled(end.reason());
+      const stop_reason why = end.reason();
+      if (rule_ >= rule::any && why != stop_reason::lost_race) [[unlikely]]
+        note_left_race(why);
+      else
+        failures_.note_cancelled(why);
     } else {
       failures_.note_error(child);
     }
@@ -140,6 +144,16 @@ class siblings : protected shared_frame {
   }
 
  private:
+  /// A child that is stopped, and is no loser, leaves a race, which goes on. So the reason of a request that
+  /// stops all children counts, whatever the reason for which one has left before.
+  CORACLE_COLD() void note_left_race(stop_reason why) noexcept {
+    const stop_reason of_all = has_subtree_ ? subtree_.stop.reason() : stop_reason::none;
+    if (of_all == stop_reason::none) {
+      failures_.note_cancelled(why);
+    } else {
+      failures_.note_all_cancelled(of_all);
+    }
+  }
   void stop_losers_of(const void* child, bool has_claimed) noexcept {
     if (!race_.try_to_win(child, has_claimed)) return;
     if (has_subtree_)
