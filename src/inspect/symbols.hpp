@@ -8,8 +8,8 @@
 #include "process_memory.hpp"
 
 namespace coracle::detail {
-/// The role of a function in coroutines, by its name. A word: symbols keeps it in front of an address, and what
-/// padding would contain there, with that address, may look like a frame.
+/// The role of a function in coroutines, by its name. A word: symbols keeps it in front of an address, and
+/// what padding would contain there, with that address, may look like a frame.
 enum class role : std::uintptr_t {
   none,
   resume,     ///< of a coroutine: `.resume` with clang, `.actor` with g++
