@@ -3,11 +3,14 @@
 #pragma once
 #include <elf.h>
 
+#include <type_traits>
+
 #include "process_memory.hpp"
 
 namespace coracle::detail {
-/// The role of a function in coroutines, by its name.
-enum class role : std::uint8_t {
+/// The role of a function in coroutines, by its name. A word: symbols keeps it in front of an address, and
+/// what padding would contain there, with that address, may look like a frame.
+enum class role : std::uintptr_t {
   none,
   resume,     ///< of a coroutine: `.resume` with clang, `.actor` with g++
   destroy,    ///< of a coroutine: `.destroy` or `.cleanup`
@@ -78,6 +81,7 @@ class symbols {
     function_symbol symbol;
     role is = role::none;
   };
+  static_assert(std::has_unique_object_representations_v<known>, "without padding, which would be searched");
   [[nodiscard]] module* containing(std::uintptr_t address) noexcept;
   [[nodiscard]] const known& look_up(std::uintptr_t address, module& in) noexcept;
 

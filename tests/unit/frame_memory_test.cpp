@@ -46,6 +46,17 @@ TEST_CASE("recycler: reserve_frame_memory() fills it, and no further" *
   coracle::trim_frame_memory();
 }
 
+TEST_CASE("recycler: reserve_frame_memory() allocates little more than is kept" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const empty_cache clean;
+  const std::size_t before = coracle::testing::allocations();
+  coracle::reserve_frame_memory(largest_kept + 1, 1000);
+  CHECK(coracle::testing::allocations() == before);
+  coracle::reserve_frame_memory(largest_kept, 1000);
+  CHECK(coracle::testing::allocations() - before <= 130);  // of 256 KiB each
+  coracle::trim_frame_memory();
+}
+
 TEST_CASE("recycler: trim_frame_memory() gives everything back, and the budget is whole again" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   const empty_cache clean;

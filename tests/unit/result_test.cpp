@@ -31,6 +31,17 @@ TEST_CASE("outcome: is empty at first") {
   CHECK_FALSE(end.error());
 }
 
+TEST_CASE("outcome: one that is not empty takes nothing" * doctest::skip(!CORACLE_CHECKS())) {
+  static outcome<int> end;
+  end.emplace(1);
+  for (const std::string& message :
+       {coracle_test::abort_message([] { end.emplace(2); }),
+        coracle_test::abort_message([] { end.emplace_error({}); }),
+        coracle_test::abort_message([] { end.emplace_cancelled(coracle::stop_reason::requested); })}) {
+    CHECK(message.find("emplace() of an outcome that is not empty") != std::string::npos);
+  }
+}
+
 TEST_CASE("outcome: holds a value and gives it out, in place or moved") {
   outcome<std::string> end;
   end.emplace(3u, 'x');

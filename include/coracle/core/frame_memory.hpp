@@ -55,10 +55,13 @@ inline void trim_frame_memory() noexcept { detail::empty_lists(detail::this_thre
 /// Fills the calling thread's recycler until it has at least `count` free frames of `bytes` bytes, or fewer
 /// if it keeps no more of that size or memory runs out.
 inline void reserve_frame_memory(std::size_t bytes, std::size_t count) noexcept {
+  if (bytes > detail::largest_kept) return;
   const std::size_t size = bytes < sizeof(void*) ? sizeof(void*) : bytes;
+  constexpr std::size_t budgets = detail::class_budget + detail::shared_budget + detail::depot_budget;
+  const std::size_t most_kept = budgets / detail::rounded_size(size);
   void* newest = nullptr;
   CORACLE_TRY() {
-    for (std::size_t i = 0; i != count; ++i) {
+    for (std::size_t i = 0; i != count && i != most_kept; ++i) {
       void* const frame = detail::allocate_recycled(size);
       newest = ::new (frame) void*(newest);
     }

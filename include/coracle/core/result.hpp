@@ -88,6 +88,7 @@ class outcome {
   /// Requires: empty.
   template <class... Args>
   void emplace(Args&&... args) noexcept(std::is_nothrow_constructible_v<stored, Args...>) {
+    check_empty();
     detail::construct_stored<T>(value_, static_cast<Args&&>(args)...);
     state_ = state::value;
   }
@@ -96,6 +97,7 @@ class outcome {
   void emplace_cancelled(stop_reason why) noexcept {
     if (CORACLE_EXCEPTIONS() && why == stop_reason::out_of_memory) [[unlikely]]
       return emplace_error(detail::bad_alloc_error());
+    check_empty();
     reason_ = why;
     state_ = state::cancelled;
   }
@@ -130,6 +132,7 @@ class outcome {
   }
   /// Requires: empty.
   void emplace_error(std::exception_ptr error) noexcept {
+    check_empty();
     ::new (static_cast<void*>(__builtin_addressof(error_))) std::exception_ptr(std::move(error));
     state_ = state::error;
   }
@@ -185,6 +188,9 @@ class outcome {
   CORACLE_ALWAYS_INLINE() void check() const {
     if (state_ != state::value) [[unlikely]]
       refuse();
+  }
+  void check_empty() const noexcept {
+    CORACLE_CHECK(is_empty(), "emplace() of an outcome that is not empty: assign outcome() to it first");
   }
   [[noreturn]] CORACLE_COLD() void refuse() const {
     if (state_ == state::error) detail::rethrow(error_);
