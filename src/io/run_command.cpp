@@ -44,7 +44,8 @@ detail::library_task<command_result> detail::run_command_body(io_service& servic
                                                               std::string input, std::size_t most) {
   co_await this_task::throw_if_stopped();
   const auto collects = [&what](std::size_t number) {
-    return what.descriptors()[number].second.what() == redirection::kind::inherit;
+    const redirection::kind given = what.descriptors()[number].second.what();
+    return given == redirection::kind::inherit || given == redirection::kind::pipe;
   };
   const bool has_output = collects(1), has_error = collects(2) && !what.has_error_to_output();
   const bool has_input = !input.empty();

@@ -174,6 +174,25 @@ TEST_CASE("filesystem: a path with a NUL in it names no file") {
   here.io.run(use());
 }
 
+TEST_CASE("filesystem: an operation that has failed is carried out when it is awaited again") {
+  using namespace std::string_literals;
+  files_under_test here;
+  const auto once = [](auto& operation) -> task<> { co_await operation; };
+  const auto use = [&]() -> task<> {
+    co_await fs::create_directory(here.io, here / "a");
+    co_await fs::create_symlink(here.io, "a", here / "b");
+    auto move = fs::rename(here.io, here / "a", here / "b/inside");
+    for (int i = 0; i != 2; ++i) CHECK((co_await failure_of(once(move))).ends_with("Invalid argument"));
+    co_await fs::remove(here.io, here / "b");
+    co_await fs::create_directory(here.io, here / "b");
+    CHECK(co_await failure_of(once(move)) == "");
+    CHECK(co_await fs::exists(here.io, here / "b/inside"));
+    auto refused = fs::remove(here.io, (here / "b").native() + "\0c"s);
+    for (int i = 0; i != 2; ++i) CHECK((co_await failure_of(once(refused))).ends_with("Invalid argument"));
+  };
+  here.io.run(use());
+}
+
 TEST_CASE("filesystem: stopped before, nothing is done") {
   files_under_test here;
   here.write_text(here / "a", "text");

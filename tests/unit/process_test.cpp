@@ -208,6 +208,9 @@ TEST_CASE("run_command: collects standard output and standard error, apart or to
   const command_result together = run(shell("echo out; echo err >&2; echo more").error_to_output());
   CHECK(together.output == "out\nerr\nmore\n");
   CHECK(together.error.empty());
+  command piped = shell("echo out; echo err >&2");
+  const command_result both = run(piped.output(redirection::pipe()).error(redirection::pipe()));
+  CHECK(both.output + both.error == "out\nerr\n");
 }
 
 TEST_CASE("run_command: much input, output and errors at the same time are no deadlock") {
@@ -222,6 +225,7 @@ TEST_CASE("run_command: input that nobody reads is no error, and raises no SIGPI
   const command_result result = run(command{"true"}, std::string(1'000'000, 'i'));
   CHECK(result.status.is_success());
   CHECK(output_of(command{"cat"}).empty());  // without input there is none
+  CHECK(output_of(command{"cat"}.input(redirection::pipe()), "text") == "text");
 }
 
 TEST_CASE("run_command: more output than is allowed is an error, and ends the program") {

@@ -26,8 +26,9 @@ library_task<command_result> run_command_body(io_service& service, command what,
 }  // namespace detail
 
 /// Awaitable of a command_result: runs the program, writes `input` to it, and collects standard output and
-/// standard error, at most `most` bytes each, unless `what` redirects them. All three run concurrently, so
-/// none of them blocks another. Without `input` the program reads /dev/null, unless its input is redirected.
+/// standard error, at most `most` bytes each, unless `what` redirects them elsewhere than to a pipe. All
+/// three run concurrently, so none of them blocks another. Without `input` the program reads /dev/null,
+/// unless its input is redirected from elsewhere than a pipe.
 ///
 ///     const auto result = co_await coracle::run_command(io, coracle::command{"git", "rev-parse", "HEAD"});
 ///     if (result.status.is_success()) use(result.output);

@@ -59,7 +59,7 @@ class path_operation : protected path_arguments, public io_operation {
  public:
   path_operation(path_operation&&) = default;
 
-  bool await_ready() const noexcept { return result == refused; }
+  bool await_ready() const noexcept { return result == refused && !buffer; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
     refer_to_paths();
@@ -76,7 +76,8 @@ class path_operation : protected path_arguments, public io_operation {
   [[noreturn]] void fail(int error) const;
 
  private:
-  // The result if a path has a NUL in it, where it would end for the system.
+  // The result if a path has a NUL in it, where it would end for the system. Such a request never gets a
+  // buffer; the system's own EINVAL leaves one.
   static constexpr std::int64_t refused = -EINVAL;
   void refer_to_paths() noexcept;
 };
