@@ -21,7 +21,8 @@ coracle::detail::library_task<std::vector<ip_endpoint>> resolve_body(std::string
 
 /// Awaitable of the TCP endpoints, at least one, of `service` (a name such as "https" or a number such as
 /// "443") on `host` (a name or an address). They are in the system's order of preference, but alternate
-/// between IPv6 and IPv4 (RFC 8305, section 4).
+/// between IPv6 and IPv4 (RFC 8305, section 4). The zone of a link-local address, as in "fe80::1%eth0", is
+/// dropped: an endpoint has none.
 ///
 ///     const std::vector<ip_endpoint> found = co_await coracle::net::resolve("example.org", "https");
 ///
