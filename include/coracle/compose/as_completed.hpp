@@ -37,7 +37,8 @@ using completed_t = typename range_children<Range, moves_element>::result_type;
 /// Resumes on    the executor of the awaiting coroutine; outside any executor, where an awaitable has ended.
 /// Cancellation  before: nothing is started. During: the awaitables are stopped and joined; results that are
 ///               complete by then are consumed. If `consume` returns false, the others are stopped with the
-///               reason lost_race, like the losers of when_any.
+///               reason lost_race, like the losers of when_any. An awaitable that ends cancelled stops the
+///               rest with its own reason, unlike in when_all.
 /// Exceptions    the first one, from an awaitable or `consume`, stops the rest with the reason
 ///               sibling_failed, as in when_all, and is thrown when all have ended; several are thrown as an
 ///               error_group.
