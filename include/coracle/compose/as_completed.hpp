@@ -12,11 +12,13 @@ struct moves_element {
     return static_cast<std::remove_reference_t<Awaitable>&&>(element);
   }
 };
+/// Nothing that only converts to bool: the count that printf() returns does not say whether to continue.
+template <class T>
+concept nothing_or_bool = std::is_void_v<T> || std::same_as<std::remove_cvref_t<T>, bool>;
 template <class T, class Consume>
-concept consumes =
-    requires { typename taking_t<T, Consume>; } &&
-    (awaitable_of<taking_t<T, Consume>, void> || awaitable_of<taking_t<T, Consume>, bool> ||
-     std::is_void_v<taking_t<T, Consume>> || std::is_convertible_v<taking_t<T, Consume>, bool>);
+concept consumes = requires {
+  typename taking_t<T, Consume>;
+} && (nothing_or_bool<taking_t<T, Consume>> || nothing_or_bool<await_result_t<taking_t<T, Consume>>>);
 template <class Range>
 concept movable_awaitables = !std::is_lvalue_reference_v<Range> && makes_children<Range, moves_element>;
 template <class Range>
