@@ -16,6 +16,7 @@ set(cases
     "file: stop requested during a copy*"
     # a child of fork() in a program with threads, which aborts inside qemu
     "*ends the program*" "*end the program*"
+    "io_engine: a socket that a child of fork()*"
     "blocking: the program's pool has threads of its own*"
     "program_timers: *"
     "spsc_channel: so do two*"

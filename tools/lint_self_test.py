@@ -1,11 +1,16 @@
 """Known cases for both forms of coracle_lint."""
+import os
 import re
+import signal
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import parsed_form
 import text_form
 
+PROGRAM = Path(__file__).resolve().parent / "coracle_lint"
 CASES = Path(__file__).resolve().parent / "lint_cases.cpp"
 
 # For the text form alone, which has to tell from the text what the parser knows.
@@ -92,6 +97,23 @@ def compare(form, found, wanted):
     return len(found ^ wanted)
 
 
+def complaints_about_program(has_parser):
+    """What is wrong on the command line."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run([sys.executable, PROGRAM, "--help"], stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    if ended.stderr or ended.returncode != -signal.SIGPIPE:
+        yield f"whose output nobody reads: {ended}"
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder, "program.cpp")
+        program.write_text("#ifndef GIVEN\n#error nothing is given\n#endif\n")
+        for flags, advises in (([], True), (["--", "-DOTHER"], False), (["--", "-DGIVEN"], False)) if has_parser else ():
+            looked = subprocess.run([sys.executable, PROGRAM, program, *flags], capture_output=True, text=True, check=False)
+            if looked.returncode != 0 or ("-- FLAG... or -p BUILD" in looked.stderr) != advises:
+                yield f"about flags: {looked}"
+
+
 def run(require_parser):
     failed = passed = 0
     of_text = [(rule, code) for rule, codes in WRONG.items() for code in codes] + [("", code) for code in RIGHT]
@@ -111,6 +133,9 @@ def run(require_parser):
     failed += compare("text", silent_removed(text_form.findings(str(CASES), text)), by_text)
     passed += len(by_text)
     why = parsed_form.why_missing()
+    for complaint in complaints_about_program(not why):
+        print(f"FAILED the program, {complaint}")
+        failed += 1
     if not why:
         failed += compare("parsed", silent_removed(parsed_form.findings(str(CASES), ["-std=c++20"])), by_parser)
         passed += len(by_parser)

@@ -18,6 +18,8 @@ struct words_read {
 };
 /// In bytes of one mapping: a larger one is a reservation.
 constexpr std::uintptr_t most_searched = std::uintptr_t{8} << 30;
+/// Unreadable pages in a row. A stack has a few at its end as a guard; a mapping with more is of a device.
+constexpr std::size_t most_skipped = 4096;
 
 // A waiter in a queue: base/intrusive_queue.hpp and core/detail/queued_waiter.hpp. If these change,
 // tests/unit/live_coroutines_test.cpp fails.
@@ -168,6 +170,7 @@ void coroutine_search::for_each_word(std::uintptr_t lowest, std::uintptr_t highe
   for_each_mapping(memory_.process(), [&](const mapping& each) {
     if (!each.is_writable || each.end - each.begin > most_searched) return;
     const bool is_stack = each.begin <= stack_ && stack_ < each.end;
+    std::size_t skipped = 0;
     for (std::uintptr_t from = is_stack ? stack_ : each.begin; from < each.end;) {
       const std::size_t wanted = std::min<std::uintptr_t>(each.end - from, sizeof(words_read));
       const std::size_t got = memory_.read(from, words.get(), wanted);
@@ -178,8 +181,11 @@ void coroutine_search::for_each_word(std::uintptr_t lowest, std::uintptr_t highe
         if (contains(words.get(), at) || contains(memory_.cache(), at)) continue;
         visit(at, word);
       }
-      if (got != wanted) break;
       from += got;
+      if (got != 0) skipped = 0;
+      if (got == wanted) continue;
+      if (++skipped > most_skipped) break;
+      from = (from / known_pages::bytes_in_page + 1) * known_pages::bytes_in_page;
     }
   });
 }

@@ -2,6 +2,7 @@
 #include "epoll_backend.hpp"
 
 #include <poll.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,9 +19,14 @@ constexpr int events_per_call = 128;
 /// record.
 constexpr char wake_key = 0, timer_key = 0;
 constexpr std::uint32_t watched_to_read = EPOLLIN | EPOLLRDHUP | EPOLLPRI;
+
+/// How many calls of fork() have led to this process.
+constinit std::uint32_t generation = 0;
+[[maybe_unused]] const int counted_by_fork = ::pthread_atfork(nullptr, nullptr, [] { ++generation; });
 }  // namespace
 
-epoll_backend::poller::poller() : epoll(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1") {
+epoll_backend::poller::poller()
+    : epoll(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1"), made_in(generation) {
   if (!watch(EPOLL_CTL_ADD, sources.event_fd(), &wake_key, EPOLLIN) ||
       !watch(EPOLL_CTL_ADD, sources.timer_fd(), &timer_key, EPOLLIN)) {
     throw_errno("epoll_ctl");
@@ -33,6 +39,9 @@ bool epoll_backend::poller::watch(int operation, int fd, const void* key,
   wanted.events = events | EPOLLET;
   wanted.data.ptr = const_cast<void*>(key);
   return ::epoll_ctl(epoll.get(), operation, fd, &wanted) == 0;
+}
+void epoll_backend::poller::forget(int fd) const noexcept {
+  if (made_in == generation) watch(EPOLL_CTL_DEL, fd, nullptr, 0);
 }
 
 epoll_backend::epoll_backend(io_loop& loop, std::string_view reason)
@@ -75,7 +84,7 @@ void epoll_backend::detach(io_record& attached) noexcept {
   if (descriptor.kind == io_descriptor_kind::pollable) {
     loop_.count_watched(false);
     // close() alone would leave it registered if a child process has a copy of the descriptor.
-    poller_.make().watch(EPOLL_CTL_DEL, descriptor.fd, nullptr, 0);
+    poller_.make().forget(descriptor.fd);
   }
   if (descriptor.fd >= 0) ::close(descriptor.fd);  // AT_FDCWD is not a descriptor
   records_.give_back(descriptor);

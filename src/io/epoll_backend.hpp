@@ -55,7 +55,11 @@ class epoll_backend final : public io_backend {
     /// Returns false on failure; see errno.
     bool watch(int operation, int fd, const void* key, std::uint32_t events) const noexcept;
 
+    /// No effect in a child process, which shares the instance with its parent.
+    void forget(int fd) const noexcept;
+
     owned_fd epoll;
+    std::uint32_t made_in;  ///< the generation of processes
     wake_sources sources;
   };
 

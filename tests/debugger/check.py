@@ -14,6 +14,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -226,6 +227,21 @@ def complaints_about_permission():
             yield f"coracle-ps, where {name} may not attach: {done}"
 
 
+def complaints_about_pipe():
+    """Whether `coracle-ps` ends quietly where nobody reads what it prints, as behind `head`."""
+    with tempfile.TemporaryDirectory() as folder:
+        stand_in = pathlib.Path(folder, "gdb")
+        stand_in.write_text("#!/bin/sh\necho 'coracle-ps: here it begins'; echo 'task 1'\n")
+        stand_in.chmod(0o755)
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run([sys.executable, COMMANDS / "coracle_ps.py", "1"], stdout=writer, stderr=subprocess.PIPE, timeout=LONGEST,
+                              check=False, env={**os.environ, "PATH": folder})
+        os.close(writer)
+    if (done.returncode, done.stderr) != (-signal.SIGPIPE, b""):
+        yield f"coracle-ps, where nobody reads what it prints: {done}"
+
+
 def complaints_about_coracle_ps(program, build):
     """What its options print wrongly."""
     if run_coracle_ps(program, "event") != (0, printed_by("coracle tasks", "event", build)):
@@ -242,6 +258,7 @@ def complaints_about_coracle_ps(program, build):
     yield from complaints_about_lines(program, found["coroutines"])
     yield from complaints_about_errors(program)
     yield from complaints_about_permission()
+    yield from complaints_about_pipe()
     coroutines = {each["frame"]: each for each in found["coroutines"]}
     objects = {each["address"]: each for each in found["objects"]}
     documented = set(re.findall(r"^\| `(\w+)` +\|", documentation().split("\n## For programs\n")[1], flags=re.M))

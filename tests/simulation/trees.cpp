@@ -115,7 +115,7 @@ class forest {
   }
   void drop_unstarted(spot here) {
     records of;
-    const auto never = node(here);
+    [[maybe_unused]] const auto never = node(here);
     auto both = coracle::when_all(child<int>(here, of[0]), child<std::string>(here, of[1]));
     const auto moved = std::move(both);
   }

@@ -1,9 +1,13 @@
-// tests/unit/io_engine_test.cpp -- the choice of the engine, and cases that concern only io_uring.
+// tests/unit/io_engine_test.cpp -- the choice of the engine, and cases that concern only one of them.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <coracle/io/io_engine.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/net/unix_socket.hpp>
+#include <coracle/testing/poll.hpp>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -57,6 +61,27 @@ TEST_CASE("io_engine: these tests run on the one that CORACLE_IO names") {
     CHECK((io.engine().name == "io_uring" || io.engine().name == "epoll"));
     CHECK_FALSE(io.engine().reason.empty());
   }
+}
+
+TEST_CASE("io_engine: a socket that a child of fork() destroys stays registered with its parent's epoll") {
+  const asks_for set{"epoll"};
+  io_service io;
+  std::optional<coracle::net::unix_pair> ends{coracle::net::make_unix_pair(io)};
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    ends.reset();
+    ::_exit(0);
+  }
+  int status = -1;
+  CHECK(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  char byte = 0;
+  auto waiting = coracle::testing::poll(ends->second.recv(&byte, 1));
+  CHECK_FALSE(waiting.run());
+  CHECK(::write(ends->first.native_handle(), "x", 1) == 1);
+  io.process_pending_events();
+  REQUIRE(waiting.run());
+  CHECK(waiting.get() == 1);
 }
 
 TEST_CASE("io_engine: CORACLE_IO decides, and what it does not know is an error") {

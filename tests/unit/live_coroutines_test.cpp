@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <dlfcn.h>
 #include <doctest/doctest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -136,6 +137,23 @@ struct held {
 };
 held hold_once() { co_return; }
 
+/// A coroutine in memory that the test provides.
+struct placed {
+  struct promise_type {
+    static void* operator new(std::size_t, void* room) { return room; }
+    static void operator delete(void*) noexcept {}
+    placed get_return_object() noexcept {
+      return placed{std::coroutine_handle<promise_type>::from_promise(*this)};
+    }
+    std::suspend_always initial_suspend() const noexcept { return {}; }
+    std::suspend_always final_suspend() const noexcept { return {}; }
+    void return_void() const noexcept {}
+    void unhandled_exception() const noexcept {}
+  };
+  std::coroutine_handle<promise_type> handle;
+};
+[[gnu::noinline]] placed lie_there(void*) { co_return; }
+
 /// A coroutine that has the handles of two others.
 struct acquainted {
   struct promise_type {
@@ -235,6 +253,25 @@ TEST_CASE("live_coroutines: what earlier calls have left on the stack is no coro
   const std::size_t first = text.find("hold_once");
   CHECK(first != std::string::npos);
   CHECK(text.find("hold_once", first + 1) == std::string::npos);
+}
+
+TEST_CASE("live_coroutines: what lies behind a guard page of the same mapping is found" *
+          doctest::skip(!is_searched)) {
+  constexpr int install_guard = 102;  // MADV_GUARD_INSTALL, of Linux 6.13
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  void* const all = ::mmap(nullptr, 5 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(all != MAP_FAILED);
+  const auto at = [&](std::size_t number) { return static_cast<std::byte*>(all) + number * page; };
+  if (::madvise(at(0), page, install_guard) == 0 && ::madvise(at(2), 2 * page, install_guard) == 0) {
+    const placed first = lie_there(at(1));
+    const placed second = lie_there(at(4));
+    CHECK(count_of(live_coroutines(), "lie_there") == 2);
+    second.handle.destroy();
+    first.handle.destroy();
+  } else {
+    MESSAGE("skipped: the kernel has no guard pages inside a mapping");
+  }
+  ::munmap(all, 5 * page);
 }
 
 TEST_CASE("live_coroutines: the probe of core/transfer.hpp, which ends before main(), is no coroutine") {

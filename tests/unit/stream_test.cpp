@@ -269,7 +269,7 @@ TEST_CASE("streams: a pipeline that is dropped, awaited or not, ends its source 
   };
   const lifetime_probe mark(log, 2);
   {
-    const auto dropped = waiting(log, never) | map([mark](int n) { return n; }) | collect();
+    [[maybe_unused]] const auto dropped = waiting(log, never) | map([mark](int n) { return n; }) | collect();
   }
   CHECK(log.alive == 1);
   CHECK(sync_wait(waiting(log, never) | take(1) | collect()) == ints{1});

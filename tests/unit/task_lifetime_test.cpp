@@ -32,7 +32,7 @@ task<> hold(lifetimes& log, lifetime_probe, lifetime_probe) {
 TEST_CASE("task lifetime: destroyed before it starts, each parameter is destroyed once") {
   lifetimes log;
   {
-    const task<> unstarted = hold(log, lifetime_probe(log, 1), lifetime_probe(log, 2));
+    [[maybe_unused]] const task<> unstarted = hold(log, lifetime_probe(log, 1), lifetime_probe(log, 2));
     CHECK(log.alive == 2);
   }
   CHECK(log.alive == 0);

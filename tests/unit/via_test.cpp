@@ -241,9 +241,9 @@ TEST_CASE(
   const auto owner = std::make_shared<int>(1);
   const auto hold = [](std::shared_ptr<int> kept) -> task<int> { co_return *kept; };
   {
-    const auto a = coracle::schedule_on(hold(owner), abroad);
-    const auto b = coracle::resume_on(hold(owner), abroad);
-    const auto c = coracle::via(hold(owner), abroad);
+    [[maybe_unused]] const auto a = coracle::schedule_on(hold(owner), abroad);
+    [[maybe_unused]] const auto b = coracle::resume_on(hold(owner), abroad);
+    [[maybe_unused]] const auto c = coracle::via(hold(owner), abroad);
     CHECK(owner.use_count() == 4);
     CHECK_FALSE(abroad.run_one());
   }

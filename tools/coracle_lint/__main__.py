@@ -13,6 +13,7 @@ without types, which finds less; --require-parser makes that an error.
 run. Findings:
 
 """
+import signal
 import sys
 from pathlib import Path
 
@@ -31,6 +32,8 @@ def look(path, flags, require_parser):
             return parsed_form.findings(path, flags, is_ours=lambda name: str(Path(name).resolve()).startswith(folder))
         except parsed_form.DoesNotParse as error:
             why = f"it does not parse: {error}"
+            if flags == compile_flags.for_parser([]):
+                why += "; give the flags of its compilation, with -- FLAG... or -p BUILD"
         except OSError as error:
             why = str(error)
             require_parser = True
@@ -82,4 +85,5 @@ def main():
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # the reader of the output may need only its beginning, as `head` does
     sys.exit(main())

@@ -11,6 +11,7 @@ coracle-ps [OPTION] PID, coracle-ps [OPTION] PROGRAM CORE, or coracle-ps --lines
 import errno
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -75,4 +76,5 @@ def main(arguments):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # the reader of the output may need only its beginning, as `head` does
     sys.exit(main(sys.argv[1:]))

@@ -36,7 +36,8 @@ class bounded_channel : private basic_channel<channel_element_t<Element>, Buffer
   {
     return send_operation{*this, value};
   }
-  /// The same with a copy, made here.
+  /// The same with a copy, made here. The operation moves from its copy when the send takes effect: to send
+  /// `value` again, call send() again.
   send_copy_operation send(const T& value)
     requires std::copy_constructible<T>
   {

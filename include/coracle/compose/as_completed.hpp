@@ -12,11 +12,13 @@ struct moves_element {
     return static_cast<std::remove_reference_t<Awaitable>&&>(element);
   }
 };
+/// Nothing that only converts to bool: the count that printf() returns does not say whether to continue.
+template <class T>
+concept nothing_or_bool = std::is_void_v<T> || std::same_as<std::remove_cvref_t<T>, bool>;
 template <class T, class Consume>
-concept consumes =
-    requires { typename taking_t<T, Consume>; } &&
-    (awaitable_of<taking_t<T, Consume>, void> || awaitable_of<taking_t<T, Consume>, bool> ||
-     std::is_void_v<taking_t<T, Consume>> || std::is_convertible_v<taking_t<T, Consume>, bool>);
+concept consumes = requires {
+  typename taking_t<T, Consume>;
+} && (nothing_or_bool<taking_t<T, Consume>> || nothing_or_bool<await_result_t<taking_t<T, Consume>>>);
 template <class Range>
 concept movable_awaitables = !std::is_lvalue_reference_v<Range> && makes_children<Range, moves_element>;
 template <class Range>
@@ -37,7 +39,8 @@ using completed_t = typename range_children<Range, moves_element>::result_type;
 /// Resumes on    the executor of the awaiting coroutine; outside any executor, where an awaitable has ended.
 /// Cancellation  before: nothing is started. During: the awaitables are stopped and joined; results that are
 ///               complete by then are consumed. If `consume` returns false, the others are stopped with the
-///               reason lost_race, like the losers of when_any.
+///               reason lost_race, like the losers of when_any. An awaitable that ends cancelled stops the
+///               rest with its own reason, unlike in when_all.
 /// Exceptions    the first one, from an awaitable or `consume`, stops the rest with the reason
 ///               sibling_failed, as in when_all, and is thrown when all have ended; several are thrown as an
 ///               error_group.

@@ -20,7 +20,8 @@ namespace coracle {
 ///               at first `limit` times, then once for each awaitable that has ended.
 /// Resumes on    the executor of the awaiting coroutine; outside any executor, where an awaitable has ended.
 /// Cancellation  before: the range is not read. During: no more awaitables are started, and the running ones
-///               are stopped and joined; operation_cancelled if not all elements were completed.
+///               are stopped and joined; operation_cancelled if not all elements were completed. An awaitable
+///               that ends cancelled stops the rest with its own reason, unlike in when_all.
 /// Exceptions    the first one, from an awaitable, the function or the range, stops the rest with the reason
 ///               sibling_failed, as in when_all, and is thrown when all have ended; several are thrown as an
 ///               error_group.

@@ -21,7 +21,8 @@ namespace coracle {
 ///
 /// The result is copied to each caller: use a std::shared_ptr<const X> where copies are expensive. The
 /// function is moved in, and that of the first caller is called. It may outlive that caller, which may be
-/// stopped and return early, so it must not refer to the caller's variables.
+/// stopped and return early, so it must not refer to the caller's variables. Work that calls run() with its
+/// own key waits for itself, a deadlock.
 /// Order         callers are woken first come, first served.
 /// Resumes on    each caller where it suspended. The work begins inside the first call and belongs to the
 ///               executor of that call, even after that caller has left.

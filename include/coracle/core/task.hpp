@@ -29,9 +29,9 @@ namespace coracle {
 ///               CORACLE_ENABLE_BODY_FOLDING=0 makes it the latter everywhere (docs/checked-builds.md).
 /// Cost          one frame from the recycler (none where it is folded away), constant stack.
 template <class T>
-class [[nodiscard(
-    "a task that is not awaited does nothing: co_await it, or pass it to sync_wait or "
-    "when_all")]] CORACLE_CORO_RETURN_TYPE() CORACLE_IN_A_REGISTER() task : detail::task_awaiter<T> {
+class [[nodiscard("a task that is not awaited does nothing: co_await it, or pass it to sync_wait or "
+                  "when_all"),
+        gnu::warn_unused]] CORACLE_CORO_RETURN_TYPE() CORACLE_IN_A_REGISTER() task : detail::task_awaiter<T> {
   using awaiter = detail::task_awaiter<T>;
   using awaiter::body_;
 

@@ -74,7 +74,8 @@ class command {
     return *this;
   }
 
-  /// Sets the working directory. A relative program is then looked up from there.
+  /// Sets the working directory. A relative program is then looked up from there; the files of redirections
+  /// are opened from the working directory of this process.
   command& folder(std::string path) {
     folder_ = std::move(path);
     return *this;
