@@ -100,9 +100,10 @@ class Sources:
     def lines(self, name):
         return self.text(name).decode(errors="replace").splitlines()
 
-    def starts_with(self, cursor, word):
+    def starts_with(self, cursor, words):
+        """`words`: one, or a tuple of which one is enough."""
         file, _, start = place(cursor.extent.start)
-        return bool(file) and self.text(file).startswith(word, start)
+        return bool(file) and self.text(file).startswith(words, start)
 
     def is_followed_by(self, cursor, word):
         file, _, end = place(cursor.extent.end)
@@ -321,7 +322,7 @@ class Body:
         """A co_await or co_yield: what libclang has no name for, and begins before what is awaited."""
         if cursor.kind != cindex.CursorKind.UNEXPOSED_EXPR:
             return False
-        if not (self.sources.starts_with(cursor, b"co_await") or self.sources.starts_with(cursor, b"co_yield")):
+        if not self.sources.starts_with(cursor, (b"co_await", b"co_yield")):
             return False
         operand = next(cursor.get_children(), None)
         if operand is None:

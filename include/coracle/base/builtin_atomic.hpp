@@ -49,7 +49,7 @@ class builtin_atomic {
   T subtract_relaxed(T value) noexcept { return __atomic_sub_fetch(&word_, value, __ATOMIC_RELAXED); }
 
  private:
-  T word_ = 0;
+  T word_{};
 };
 #endif
 }  // inline namespace

@@ -89,7 +89,7 @@ class ipv6_address {
   }
   friend constexpr std::strong_ordering operator<=>(const ipv6_address& a, const ipv6_address& b) noexcept {
     const std::strong_ordering upper = a.half(0) <=> b.half(0);
-    return upper != 0 ? upper : a.half(8) <=> b.half(8);
+    return std::is_neq(upper) ? upper : a.half(8) <=> b.half(8);
   }
 
  private:
