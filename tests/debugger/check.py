@@ -339,6 +339,20 @@ def complaints_about_probe():
         yield f"the coroutine that g++ runs before main() would be listed:\n{text}"
 
 
+def complaints_about_guard_pages():
+    """Whether memory around guard pages, as in stacks of newer C libraries, is looked at."""
+    lines = ("from coracle_debugger import host, memory", "import types",
+             "guards = {0x10000, 0x11000, 0x55000}",
+             "def read(start, size):\n if any(start < each + 4096 and each < start + size for each in guards): raise host.Unreadable\n"
+             " return bytes(size)",
+             "host.read = read", "memory.keep([(0x10000, 0x80000)], types.SimpleNamespace(begins={0x10000}))",
+             "kept = {page for each in memory._copies for page in range(each.start, each.end, 4096)}",
+             "print(kept == set(range(0x10000, 0x80000, 4096)) - guards)")
+    text = recorded(gdb("-ex", r"echo (gdb) \n", *(part for line in lines for part in ("-ex", f"python exec({line!r})"))))
+    if text != "(gdb) \nTrue\n":
+        yield f"memory around guard pages is not looked at:\n{text}"
+
+
 def memory_keys():
     """Those of `coracle-ps --memory --json` that docs/debugging.md lists."""
     section = documentation().split("\n## The memory of frames\n")[1].split("\n## ")[0]
@@ -432,7 +446,7 @@ def main():
                     update(scenario, build, text)
                 failed += is_other_than_expected(f"{scenario} in {debugger}", text, expected_file(scenario, build))
     for complaint in (*complaints_about_coracle_ps(program, build), *complaints_about_frame_memory(program),
-                      *complaints_about_crowd(program), *complaints_about_probe()):
+                      *complaints_about_crowd(program), *complaints_about_probe(), *complaints_about_guard_pages()):
         failed += 1
         print(complaint)
     if operations_of_debugger() != names_of_operations():

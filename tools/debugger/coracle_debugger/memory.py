@@ -11,6 +11,7 @@ WORD = 8
 _LONGEST_TEXT = 4096
 _TRIES, _TRIES_IN_A_ROW, _LONGEST_STEP, _SHORTEST_RUN = 64, 16, 1024, 64
 _LOWEST = 4096  # address of memory; what is less is another number
+_PAGE, _PARTS = 4096, 128  # into how many parts a range is divided at most; one with more unreadable ones is of a device
 SYSTEM_LIBRARIES = re.compile(r"^system-supplied DSO|/(ld-linux|libc[.-]|libm[.-]|libstdc\+\+|libgcc_s|libpthread|libc\+\+|libdl|librt)")
 
 
@@ -37,7 +38,7 @@ def keep(ranges, stacks):
     for neighbours in _joined(ranges, stacks):
         if not _keep_all(neighbours[0][0], neighbours[-1][1]):
             for start, end in neighbours:
-                _keep_all(start, end)
+                _keep_readable(start, end, iter(range(_PARTS)))
     _starts[:] = [copy.start for copy in _copies]
 
 
@@ -50,6 +51,16 @@ def _joined(ranges, stacks):
         else:
             found.append([(start, end)])
     return found
+
+
+def _keep_readable(start, end, attempts):
+    """Copies what is readable, by halves: a stack may begin with guard pages."""
+    if next(attempts, None) is None or _keep_all(start, end):
+        return
+    middle = (start + end) // 2 & ~(_PAGE - 1)
+    if start < middle:
+        _keep_readable(start, middle, attempts)
+        _keep_readable(middle, end, attempts)
 
 
 def _keep_all(start, end):
