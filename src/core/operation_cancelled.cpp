@@ -59,5 +59,7 @@ void detail::rethrow_error_of(const task_frame& body) {
   const void* const error = &body.outcome;
   rethrow_stored(*static_cast<const std::exception_ptr*>(error));
 }
+#else
+stop_reason detail::reason_of_stop(const std::exception_ptr&) noexcept { return stop_reason::none; }
 #endif
 }  // namespace coracle

@@ -20,7 +20,7 @@ class name_reader {
   bool read() noexcept {
     if (*at_ == 'Z') return read_lambda();
     if (*at_ == 'L') ++at_;
-    if (*at_ != 'N') return read_name() && skip_arguments();
+    if (*at_ != 'N') return (!is_in_std() || read_name()) && read_name() && skip_arguments();
     ++at_;
     while (*at_ == 'K' || *at_ == 'V' || *at_ == 'r' || *at_ == 'R' || *at_ == 'O') ++at_;
     while (*at_ != 'E') {
@@ -36,8 +36,9 @@ class name_reader {
     to_.add("lambda in ");
     return read();
   }
+  [[nodiscard]] bool is_in_std() const noexcept { return at_[0] == 'S' && at_[1] == 't'; }
   bool read_name() noexcept {
-    if (at_[0] == 'S' && at_[1] == 't') {
+    if (is_in_std()) {
       at_ += 2;
       add("std", 3);
       return true;

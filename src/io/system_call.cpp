@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <climits>
 #include <coracle/io/buffer.hpp>
+#include <limits>
 
 #include "io_backend.hpp"
 #include "message_call.hpp"
@@ -127,9 +128,14 @@ std::int64_t write(const io_request& r) noexcept {
   return (r.flags & without_sigpipe) == 0 ? write_now() : without_sigpipe_from(write_now);
 }
 
+/// Beyond the longest file, where every read finds the end, sendfile(2) fails.
 std::int64_t send_file(const io_request& r) noexcept {
+  constexpr auto longest = static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
+  if (r.offset >= longest) return 0;
   auto from = static_cast<off_t>(r.offset);
-  return without_sigpipe_from([&] { return ::sendfile(r.record->fd, r.flags, &from, r.size); });
+  const std::size_t size = std::min<std::uint64_t>(r.size, longest - r.offset);
+  const ssize_t sent = without_sigpipe_from([&] { return ::sendfile(r.record->fd, r.flags, &from, size); });
+  return sent < 0 && errno == EOVERFLOW ? 0 : sent;  // the file system has no file that long
 }
 
 /// A msghdr that has the parts of the request.

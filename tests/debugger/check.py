@@ -329,6 +329,21 @@ def complaints_about_crowd(program):
         yield f"without debug information, {made} of 701 coroutines are looked at one by one, and {measured} blocks of the heap"
 
 
+def complaints_about_missing_symbols(program):
+    """Whether each command says of a program without symbols that they are missing, and none that it has no coroutines."""
+    with tempfile.TemporaryDirectory() as folder:
+        stripped = os.path.join(folder, "stuck")
+        subprocess.run(["strip", "-o", stripped, program], check=True)
+        text = recorded(attach(stripped, "mutexes", ["coracle tasks", "coracle bt", "coracle memory"]))
+    tasks, backtrace, memory = (each.partition("\n")[2] for each in commands_in(text))
+    if not re.fullmatch("no coroutine was found. If the program has some, its symbols are missing: .*\n", tasks):
+        yield f"`coracle tasks` says of a program without symbols\n{tasks}"
+    if backtrace != tasks:
+        yield f"`coracle bt` says of a program without symbols\n{backtrace}"
+    if memory != tasks + "the free frames of 2 threads are not known\n":
+        yield f"`coracle memory` says of a program without symbols\n{memory}"
+
+
 def complaints_about_probe():
     """Whether the coroutine of core/transfer.hpp would be listed. It has ended before main(), but g++ leaves a copy of its frame."""
     symbol = "coracle::detail::(anonymous namespace)::probe_tail_calls(unsigned long&, unsigned long&) [clone .actor]"
@@ -446,7 +461,8 @@ def main():
                     update(scenario, build, text)
                 failed += is_other_than_expected(f"{scenario} in {debugger}", text, expected_file(scenario, build))
     for complaint in (*complaints_about_coracle_ps(program, build), *complaints_about_frame_memory(program),
-                      *complaints_about_crowd(program), *complaints_about_probe(), *complaints_about_guard_pages()):
+                      *complaints_about_crowd(program), *complaints_about_missing_symbols(program), *complaints_about_probe(),
+                      *complaints_about_guard_pages()):
         failed += 1
         print(complaint)
     if operations_of_debugger() != names_of_operations():

@@ -132,6 +132,20 @@ void programs_and_files_work() {
     expect(status.starts_with("Name:"), "read_file() reads");
     const auto failed = co_await coracle::as_outcome(coracle::filesystem::read_file(io, "/no/such/file"));
     expect(failed.has_error(), "as_outcome() tells that read_file() has failed");
+    auto entries = coracle::filesystem::walk_directory(io, "/no/such/folder");
+    const auto first = co_await coracle::as_outcome(entries.next());
+    expect(first.has_error(), "as_outcome() tells that walk_directory() has failed");
+    const auto second = co_await coracle::as_outcome(entries.next());
+    expect(second.has_value(), "a walk that has failed has ended");
+    coracle::stop_source stopped;
+    stopped.request_stop(coracle::stop_reason::shutting_down);
+    const auto walk = [&]() -> task<> {
+      auto others = coracle::filesystem::walk_directory(io, "/");
+      const auto end = co_await coracle::as_outcome(others.next());
+      expect(end.reason() == coracle::stop_reason::shutting_down,
+             "as_outcome() tells why a walk was stopped");
+    };
+    co_await coracle::with_stop(walk(), stopped.get_token());
   };
   io.run(work());
 }

@@ -168,6 +168,13 @@ TEST_CASE(
   CHECK(short_form("_ZZN3app5serveEvENK3$_0clEv.resume") == "lambda in app::serve");
   CHECK(short_form("_ZN3app3getB5cxx11Ev") == "app::get");
 }
+TEST_CASE("short names: functions directly in std") {
+  CHECK(short_form("_ZSt9terminatev") == "std::terminate");
+  CHECK(short_form("_ZSt13__invoke_implIvRZ4mainEUlvE_JEET_St14__invoke_otherOT0_DpOT1_") ==
+        "std::__invoke_impl");
+  CHECK(short_form("_ZZSt4sortIPiEvT_S1_ENKUlvE_clEv.actor") == "lambda in std::sort");
+  CHECK(short_form("_ZNSt6thread4joinEv") == "std::thread::join");
+}
 TEST_CASE("short names: template arguments may be lambdas and other local types") {
   CHECK(
       short_form("_ZN3net10accept_allINS_6socketEZZ3allB17compiled_by_clangRNS_10io_serviceEENK3$_0clEvEUlS1_"

@@ -63,9 +63,11 @@ TEST_CASE_TEMPLATE("send_file: sends a part of a file, as far as the file goes",
     std::uint64_t offset, size, sent;
   };
   const std::uint64_t all = text.size();
-  for (const part each :
-       {part{0, all, all}, part{0, 0, 0}, part{5, 1, 1}, part{4095, 2 << 20, 2 << 20},
-        part{all - 10, 100, 10}, part{all, 1, 0}, part{all + 5, 1, 0}, part{7, 2 * all, all - 7}}) {
+  constexpr std::uint64_t most = ~std::uint64_t{0}, longest = most / 2;  // no file is longer
+  for (const part each : {part{0, all, all}, part{0, 0, 0}, part{5, 1, 1}, part{4095, 2 << 20, 2 << 20},
+                          part{all - 10, 100, 10}, part{all, 1, 0}, part{all + 5, 1, 0},
+                          part{7, 2 * all, all - 7}, part{7, most, all - 7}, part{longest / 2, 9, 0},
+                          part{longest - 5, 9, 0}, part{longest, 9, 0}, part{most, 9, 0}}) {
     pair ends = connected(here.io);
     std::string received;
     const auto send = [&]() -> task<> {

@@ -33,16 +33,13 @@ class operation_cancelled : public std::exception {
 };
 
 namespace detail {
-#if CORACLE_EXCEPTIONS()
 /// Returns the reason if the exception is an operation_cancelled, none if it is not, without throwing it.
 /// Requires: not null.
 [[nodiscard]] CORACLE_COLD() stop_reason reason_of_stop(const std::exception_ptr& error) noexcept;
+#if CORACLE_EXCEPTIONS()
 /// Throws operation_cancelled; std::bad_alloc for out_of_memory.
 [[noreturn]] CORACLE_COLD() void throw_cancelled(stop_reason why);
 #else
-[[nodiscard]] inline stop_reason reason_of_stop(const std::exception_ptr&) noexcept {
-  return stop_reason::none;
-}
 [[noreturn]] CORACLE_THROWS_ABI() CORACLE_COLD() inline void throw_cancelled(stop_reason why) {
   fail(why == stop_reason::out_of_memory
            ? "no memory for a stop source"

@@ -106,6 +106,8 @@ class async_generator_promise : public part::continues_parent,
       throw_error();
     return element_;
   }
+  /// Returns what take_step() would throw, once, or null.
+  std::exception_ptr take_failure() noexcept { return detail::exchange(error_, nullptr); }
 
  private:
   CORACLE_FAILS() void throw_error() {
@@ -231,6 +233,10 @@ class async_generator<T>::step {
     if (detail::has_to_give_way()) [[unlikely]]
       return give_way_before(body);
     return coracle::transfer_to(body);
+  }
+  /// As reports_failure: the exception of a body that was compiled with exceptions, as the library is.
+  [[nodiscard]] std::exception_ptr await_failure() noexcept {
+    return body_ ? body_.promise().take_failure() : nullptr;
   }
 
  protected:

@@ -42,8 +42,9 @@ class writable_file : public virtual file {
   /// Truncates the file to `size` bytes, or extends it with zeros. Blocks.
   void set_size(std::uint64_t size);
   /// Awaitable of the number of bytes written: fewer than `size` if the device is full, a limit is reached or
-  /// `size` exceeds 2 GiB; writing the rest then reports the reason. `token` replaces the inherited stop
-  /// token. Requires: the file is not moved while the operation is pending.
+  /// `size` exceeds 2 GiB; writing the rest then reports the reason. Beyond RLIMIT_FSIZE the system also
+  /// sends SIGXFSZ, which ends the program unless it is ignored or caught. `token` replaces the inherited
+  /// stop token. Requires: the file is not moved while the operation is pending.
   file_write_operation write(std::uint64_t offset, const void* buffer, byte_count size,
                              stop_token token = {}) noexcept {
     return {descriptor_, path_, offset, buffer, size, std::move(token)};

@@ -31,7 +31,9 @@ namespace coracle::net {
 ///               wait until the previous one has been acknowledged. Combine small pieces into one send, since
 ///               each may become a packet.
 /// Exceptions    std::system_error, operation_cancelled. Sending to a peer that has closed the connection is
-///               EPIPE or ECONNRESET, and raises no SIGPIPE.
+///               EPIPE or ECONNRESET, and raises no SIGPIPE. The system reports a reset once, to the first
+///               operation that meets it. After that recv() returns 0, as at the end of the stream, and
+///               send() is EPIPE.
 /// Threads       operations from any number of threads concurrently. During close(), a move, bind(),
 ///               connect() or disconnect(), the socket must not be used otherwise. The io_service must
 ///               outlive the socket.
@@ -136,8 +138,9 @@ class socket {
   socket_recv_operation recv(mutable_buffer to, stop_token token = {}) noexcept {
     return recv(to.data(), to.size(), std::move(token));
   }
-  /// The same into several pieces of memory, each of which is filled before the next one is begun. Requires:
-  /// the array `to` outlives the operation; for TCP, not all pieces are empty.
+  /// The same into several pieces of memory, each of which is filled before the next one is begun. With more
+  /// than 1024 pieces, the error is std::errc::message_size. Requires: the array `to` outlives the operation;
+  /// for TCP, not all pieces are empty.
   socket_recv_operation recv(std::span<const mutable_buffer> to, stop_token token = {}) noexcept {
     CORACLE_CHECK(detail::has_room(to) || !is_stream_, detail::receives_nothing);
     return {descriptor_, to, receive_flags(), std::move(token)};

@@ -49,7 +49,7 @@ struct peer_credentials {
 /// Cancellation  every operation takes a stop token, and otherwise obeys the inherited one. It ends the wait
 ///               at once; nothing was then sent, received or accepted, and no descriptor passed.
 /// Exceptions    std::system_error, operation_cancelled. Sending to a closed peer: EPIPE or ECONNRESET, no
-///               SIGPIPE.
+///               SIGPIPE; for a datagram, ECONNREFUSED or ENOTCONN.
 /// Threads       operations from any number of threads at once. Closing, moving, bind(), connect(): no other
 ///               use of the socket meanwhile. The io_service must outlive the socket.
 /// Cost          24 bytes; an operation allocates nothing, except send_all() its frame.
@@ -126,8 +126,9 @@ class unix_socket {
   socket_recv_operation recv(mutable_buffer to, stop_token token = {}) noexcept {
     return recv(to.data(), to.size(), std::move(token));
   }
-  /// The same into several pieces of memory, each of which is filled before the next one is begun. Requires:
-  /// the array `to` outlives the operation; for a stream, not all pieces are empty.
+  /// The same into several pieces of memory, each of which is filled before the next one is begun. With more
+  /// than 1024 pieces, the error is std::errc::message_size. Requires: the array `to` outlives the operation;
+  /// for a stream, not all pieces are empty.
   socket_recv_operation recv(std::span<const mutable_buffer> to, stop_token token = {}) noexcept {
     CORACLE_CHECK(detail::has_room(to) || kind_ != unix_kind::stream, detail::receives_nothing);
     return {descriptor_, to, receive_flags(), std::move(token)};

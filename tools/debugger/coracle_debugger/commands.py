@@ -63,6 +63,8 @@ coracle bt FRAME    of a frame's address, or of a std::coroutine_handle"""
     taken = snapshot()
     if argument:
         return _show(*report.backtraces(taken, [_named(argument)]))
+    if not taken.coroutines:
+        return report.empty_text(taken)
     thread = host.selected_thread()
     running = [each for each in map(taken.coroutines.of_row, taken.coroutines.running) if each.thread.num == thread]
     innermost = [each for each in running if not any(other.parent is each for other in running)]

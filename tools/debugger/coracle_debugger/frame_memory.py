@@ -4,7 +4,7 @@ It counts nothing itself: the free frames are read off its lists."""
 import collections
 import json
 
-from . import functions, host, memory
+from . import functions, host, memory, report
 
 # As in core/detail/frame_sizes.hpp, frame_link.hpp and frame_cache.hpp. tests/debugger fails if they change.
 _SMALL, _STEPS = 65, 8
@@ -95,8 +95,9 @@ def read(snapshot):
 def text_of(snapshot):
     """`coracle memory`."""
     rows, missing = read(snapshot)
+    unknown = f"the free frames of {missing} thread{'s' if missing != 1 else ''} are not known\n" if missing else ""
     if not rows:
-        return "no frame is in use, and none is kept\n"
+        return report.empty_text(snapshot) + unknown if missing else "no frame is in use, and none is kept\n"
     columns = ("size", "live", "bytes", "free in threads", "bytes", "free for any", "bytes")
     lines = [columns]
     counts = [(row.size, row[1:]) for row in rows]
@@ -106,7 +107,7 @@ def text_of(snapshot):
     lines.append(("all", *(f"{each:,}" for pair in sums for each in pair)))
     widths = [max(len(line[at]) for line in lines) for at in range(len(columns))]
     text = "".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths)) + "\n" for line in lines)
-    return text + (f"the free frames of {missing} thread{'s' if missing != 1 else ''} are not known\n" if missing else "")
+    return text + unknown
 
 
 def json_of(snapshot):

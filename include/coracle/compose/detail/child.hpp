@@ -13,6 +13,13 @@ concept reports_cancellation = requires(Awaiter& a) {
   { a.await_cancelled() } noexcept -> std::same_as<stop_reason>;
 };
 
+/// An awaiter of a program without exceptions that hands over the exception which its await_resume() would
+/// throw, or null; after an exception its result is not taken.
+template <class Awaiter>
+concept reports_failure = !CORACLE_EXCEPTIONS() && requires(Awaiter& a) {
+  { a.await_failure() } noexcept -> std::same_as<std::exception_ptr>;
+};
+
 /// An awaiter that may be carried out without an await; only its result then remains to be taken.
 template <class Awaiter>
 concept tries_at_once = requires(Awaiter& a) {
@@ -97,6 +104,12 @@ class child {
     if constexpr (reports_cancellation<std::remove_reference_t<awaiter_type>>) {
       if (const stop_reason why = slot_->get.await_cancelled(); why != stop_reason::none) {
         end_.emplace_cancelled(why);
+        return false;
+      }
+    }
+    if constexpr (reports_failure<std::remove_reference_t<awaiter_type>>) {
+      if (std::exception_ptr error = slot_->get.await_failure()) {
+        end_.emplace_failure(std::move(error));
         return false;
       }
     }
