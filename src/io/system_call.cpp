@@ -128,6 +128,12 @@ std::int64_t write(const io_request& r) noexcept {
   return (r.flags & without_sigpipe) == 0 ? write_now() : without_sigpipe_from(write_now);
 }
 
+/// Returns true if the file has no byte at `offset`, nor behind it.
+bool ends_before(int fd, std::uint64_t offset) noexcept {
+  struct ::stat about{};
+  return ::fstat(fd, &about) == 0 && static_cast<std::uint64_t>(about.st_size) <= offset;
+}
+
 /// Beyond the longest file, where every read finds the end, sendfile(2) fails.
 std::int64_t send_file(const io_request& r) noexcept {
   constexpr auto longest = static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
@@ -135,7 +141,10 @@ std::int64_t send_file(const io_request& r) noexcept {
   auto from = static_cast<off_t>(r.offset);
   const std::size_t size = std::min<std::uint64_t>(r.size, longest - r.offset);
   const ssize_t sent = without_sigpipe_from([&] { return ::sendfile(r.record->fd, r.flags, &from, size); });
-  return sent < 0 && errno == EOVERFLOW ? 0 : sent;  // the file system has no file that long
+  if (sent >= 0 || errno != EOVERFLOW) return sent;
+  if (ends_before(r.flags, r.offset)) return 0;  // the file system has no file that long
+  errno = EOVERFLOW;
+  return -1;
 }
 
 /// A msghdr that has the parts of the request.
@@ -239,8 +248,7 @@ std::int64_t call(io_request& r) noexcept {
 bool is_end(const io_request& r, std::uint64_t offset) noexcept {
   constexpr std::uint64_t least_page = 4096;
   if (offset != r.offset && offset % least_page != 0) return true;
-  struct ::stat about{};
-  return ::fstat(r.record->fd, &about) == 0 && static_cast<std::uint64_t>(about.st_size) <= offset;
+  return ends_before(r.record->fd, offset);
 }
 
 /// Returns true if the system reports when another attempt is worthwhile. It does not for a full queue at
