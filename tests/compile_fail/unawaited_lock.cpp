@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: MIT
 #include <coracle/core/task.hpp>
 #include <coracle/sync/async_mutex.hpp>
+#pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wunused-variable"
 
 coracle::task<> wrong(coracle::async_mutex& mutex, int& sum) {
@@ -14,3 +15,4 @@ coracle::task<> wrong(coracle::async_mutex& mutex, int& sum) {
   ++sum;
   co_return;
 }
+#pragma GCC diagnostic pop

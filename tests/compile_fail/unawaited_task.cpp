@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: MIT
 #include <coracle/core/task.hpp>
 #include <utility>
+#pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wunused-variable"
 
 coracle::task<int> child();
@@ -16,3 +17,4 @@ coracle::task<> wrong(int& sum) {
   ++sum;
   co_return;
 }
+#pragma GCC diagnostic pop
