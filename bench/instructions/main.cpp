@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include <valgrind/callgrind.h>
 
-#include <array>
 #include <coracle/channels/channel.hpp>
 #include <coracle/compose/async_scope.hpp>
 #include <coracle/compose/fork_join.hpp>
@@ -16,7 +15,6 @@
 #include <coracle/generators/async_generator.hpp>
 #include <coracle/generators/generator.hpp>
 #include <coracle/generators/recursive_generator.hpp>
-#include <coracle/sync/async_auto_reset_event.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/time/detail/timer_wheel.hpp>
@@ -251,17 +249,6 @@ task<> lock_in_turn(coracle::static_thread_pool& pool, coracle::async_mutex& mut
   }
 }
 
-task<> set_both(coracle::static_thread_pool& pool, std::array<coracle::async_auto_reset_event, 2>& events,
-                long n) {
-  for (long i = 0; i != n; ++i) {
-    for (auto& each : events) each.set();
-    co_await pool.schedule();
-  }
-}
-task<> await_both(std::array<coracle::async_auto_reset_event, 2>& events, long n) {
-  for (long i = 0; i != n; ++i) co_await coracle::when_all(events[0], events[1]);
-}
-
 /// Run by the only worker, while the main thread sleeps.
 task<> count_on_pool(coracle::static_thread_pool& pool) {
   const auto hop = [&pool](long n) -> task<> {
@@ -271,10 +258,6 @@ task<> count_on_pool(coracle::static_thread_pool& pool) {
     coracle::async_mutex mutex;
     co_await coracle::when_all(lock_in_turn(pool, mutex, n / 2), lock_in_turn(pool, mutex, n / 2));
   };
-  const auto waits = [&pool](long n) -> task<> {
-    std::array<coracle::async_auto_reset_event, 2> events;
-    co_await coracle::when_all(await_both(events, n), set_both(pool, events, n));
-  };
   co_await pool.schedule();
   // No clock: on a slow machine the budget's time would run out before its awaits, and add hops.
   const coracle::detail::timed_budget by_awaits_only{coracle::detail::this_thread().budget, nullptr};
@@ -282,7 +265,6 @@ task<> count_on_pool(coracle::static_thread_pool& pool) {
   co_await count("mutex_handed_over_and_hop", hand_over);
   co_await count("fork_join_of_two", fork_join_of_two);
   co_await count("when_all_child_on_pool", when_all_child);
-  co_await count("when_all_of_waits_on_pool", waits);
 }
 }  // namespace
 

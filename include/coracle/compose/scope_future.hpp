@@ -147,8 +147,6 @@ class scope_future {
 
   class wait_operation {
    public:
-    static constexpr bool waits_only = true;
-
     explicit wait_operation(detail::promised_child<T>& child) noexcept
         : child_(child), over_(child.ended().operator co_await()) {}
     bool await_ready() const noexcept { return false; }

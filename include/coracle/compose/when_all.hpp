@@ -60,10 +60,9 @@ class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_
 /// it returns (invoke()). An empty range completes at once.
 /// Order         the children start one after another, each when the previous one has ended or waits. On a
 ///               pool, an idle thread meanwhile takes over starting the rest, so the children are divided
-///               among the threads, unless all of them only wait, as events and sleeps do. Elsewhere they
-///               start on the awaiting thread. Once one has failed, the rest are not started. Where more than
-///               16 such starts are nested outside a pool, the children start before the outermost of them
-///               returns.
+///               among the threads. Elsewhere they start on the awaiting thread. Once one has failed, the
+///               rest are not started. Where more than 16 such starts are nested outside a pool, the children
+///               start before the outermost of them returns.
 /// Resumes on    the executor of the awaiting coroutine; without one, wherever the last child ended.
 /// Cancellation  the children inherit the environment, with a stop token of their own. The first to end
 ///               without a result stops the others, with the reason sibling_failed; those that wait are

@@ -29,10 +29,6 @@ class shared_end {
 
   /// If it returns true, what the body wrote is visible to the caller.
   [[nodiscard]] bool has_ended() const noexcept { return state_.load(memory_order_acquire) == ended; } /*S1*/
-  /// Returns true if an await will not start the body.
-  [[nodiscard]] bool has_begun() const noexcept {
-    return state_.load(memory_order_relaxed) >= running; /*S2*/
-  }
   /// Returns what the coroutine behind `self` does now: it runs the body, which has not been started; or it
   /// waits, and is woken at the end of the body; or it goes on, since the body has ended or stop was
   /// requested. If it waits, `self` may be gone.
@@ -66,7 +62,6 @@ class shared_end {
 
   // The result belongs to the body until it has ended, then to every coroutine that has seen the end.
   //   [S1] load    acquire  see what the body wrote     pairs with B2 of the end
-  //   [S2] load    relaxed  it never returns to unstarted, and nothing is read that the body wrote
   static constexpr std::uint32_t unstarted = 0, running = 2, ended = 4;
   locked_word<std::uint32_t> state_{unstarted};
   wait_queue waiters_;
@@ -178,10 +173,6 @@ class [[nodiscard(
   /// Returns true if the body has ended or there is none; an await would then not suspend.
   [[nodiscard]] bool is_ready() const noexcept { return !body_ || body_.promise().has_ended(); }
 
-  /// Returns true if an await will not start the body.
-  [[nodiscard]] bool has_begun(detail::internal_call) const noexcept {
-    return !body_ || body_.promise().has_begun();
-  }
   /// Awaitable of `T&`, or of nothing if `T` is void.
   awaiter operator co_await() const noexcept { return awaiter{body_}; }
   /// Returns an awaitable that waits for the end of the body and returns nothing, not even its exception.
@@ -198,7 +189,6 @@ class shared_task<T>::awaiter_base : public detail::stoppable_wait<awaiter_base>
   using wait_type = detail::stoppable_wait<awaiter_base>;
 
  public:
-  static constexpr bool waits_only = false;  // it may start the body
   explicit awaiter_base(std::coroutine_handle<promise_type> body) noexcept : body_(body) {}
   template <class Promise>
   CORACLE_TRANSFER_ABI()

@@ -26,10 +26,6 @@ concept tries_at_once = requires(Awaiter& a) {
   { a.try_at_once(internal_call()) } noexcept -> std::same_as<bool>;
 };
 
-/// An awaiter whose start runs no coroutine: it registers a wait, or finds that there is none.
-template <class Awaiter>
-concept waiting_only = requires { requires Awaiter::waits_only; };
-
 template <class From, class To>
 CORACLE_COLD()
 void copy_failure(const outcome<From>& from, outcome<To>& to) noexcept {
@@ -55,14 +51,6 @@ class child {
 
   static constexpr bool can_try = tries_at_once<std::remove_reference_t<awaiter_type>> &&
                                   noexcept(coracle::get_awaiter(std::declval<Awaitable>()));
-  /// Returns true if its start runs no coroutine.
-  [[nodiscard]] bool waits_only() const noexcept {
-    if constexpr (requires { value_.has_begun(internal_call()); }) {
-      return value_.has_begun(internal_call());
-    } else {
-      return waiting_only<std::remove_reference_t<awaiter_type>>;
-    }
-  }
   /// Returns true if it is over without having been started, false if it can still be started.
   bool try_at_once() noexcept
     requires can_try
@@ -158,7 +146,6 @@ class task_child {
   explicit task_child(Task&& value) noexcept : task_(static_cast<Task&&>(value)) {}
 
   static constexpr bool can_try = false;
-  [[nodiscard]] static constexpr bool waits_only() noexcept { return false; }
 
   template <class Promise>
   bool start(std::coroutine_handle<Promise> continuation) noexcept {

@@ -221,7 +221,6 @@ class sibling : public sibling_base {
   }
   static constexpr bool can_try = child<Awaitable>::can_try;
   child<Awaitable>& get() noexcept { return work_; }
-  [[nodiscard]] bool waits_only() const noexcept { return work_.waits_only(); }
   /// The address by which the notes refer to it.
   [[nodiscard]] const void* name() const noexcept { return static_cast<const sibling_base*>(this); }
 

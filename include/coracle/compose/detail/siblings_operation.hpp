@@ -12,9 +12,9 @@ namespace coracle::detail {
 /// Starts children in order and suspends their parent until all have ended. `Children` is a tuple or a
 /// vector. In short:
 ///
-///   await_suspend() -> start()          on a pool, unless all wait only  elsewhere, and for a race
-///                      start_child()    the first; the rest is offered   start_undivided(): start_all()
-///   a child ends ->    child_is_over()  takes the rest back              counts it down
+///   await_suspend() -> start()          on a pool                       elsewhere, and for a race
+///                      start_child()    the first; the rest is offered  start_undivided(): start_all()
+///   a child ends ->    child_is_over()  takes the rest back             counts it down
 ///                      start_rest()     goes on with the next one
 ///   the last one ends  child_is_over()  countdown::transfer_to_parent()
 ///   the parent         throw_failure(), then the result of when_all() or when_any()
@@ -60,23 +60,10 @@ class siblings_operation : public siblings {
     if constexpr (is_race) {
       return start_undivided(inherited, parent);
     } else {
-      if (all_wait_only() || !start_.divide(&start_rest, *this)) return start_undivided(inherited, parent);
+      if (!start_.divide(&start_rest, *this)) return start_undivided(inherited, parent);
       this->template set_environment<Rule>(inherited);
       running_.begin(count(), parent);
       return start_child<0>(0, fork_queue::nowhere);
-    }
-  }
-
-  /// Returns true if no child runs anything when it is started: there is nothing to divide then.
-  [[nodiscard]] bool all_wait_only() noexcept {
-    if constexpr (is_range) {
-      for (auto& one : children_) {
-        if (!detail::as_sibling(one).waits_only()) return false;
-      }
-      return true;
-    } else {
-      return detail::apply_to_each(
-          [](auto&... each) { return (detail::as_sibling(each).waits_only() && ...); }, children_);
     }
   }
 

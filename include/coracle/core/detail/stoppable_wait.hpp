@@ -82,8 +82,6 @@ void wake_stopped(queued_waiter& waiting, task_frame::function* resumed, bool th
 template <class Operation, class Node = queued_waiter>
 class stoppable_wait {
  public:
-  static constexpr bool waits_only = true;
-
   ~stoppable_wait()
     requires(std::is_trivially_destructible_v<Node>)
   = default;
