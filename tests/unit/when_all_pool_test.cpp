@@ -32,7 +32,7 @@ task<int> after(async_manual_reset_event& event, int value) {
 TEST_CASE("when_all: on a pool shared_tasks that have not begun are divided among its threads") {
   static_thread_pool pool{3};
   std::atomic<int> arrived = 0;
-  bool met = true;
+  std::atomic<bool> met = true;
   const auto meets = [&](int all) -> coracle::shared_task<> {  // blocks its thread until the others run, too
     ++arrived;
     const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds{20};
@@ -40,8 +40,10 @@ TEST_CASE("when_all: on a pool shared_tasks that have not begun are divided amon
     if (arrived < all) met = false;
     co_return;
   };
-  const auto both = [&](auto... children) -> task<> { co_await coracle::when_all(std::move(children)...); };
-  sync_wait(coracle::schedule_on(both(meets(2), meets(2)), pool));
+  const auto await_all = [](auto... children) -> task<> {
+    co_await coracle::when_all(std::move(children)...);
+  };
+  sync_wait(coracle::schedule_on(await_all(meets(2), meets(2)), pool));
   CHECK(met);
   arrived = 0;
   async_manual_reset_event event{true};
@@ -51,7 +53,7 @@ TEST_CASE("when_all: on a pool shared_tasks that have not begun are divided amon
   arrived = 0;
   std::vector<coracle::shared_task<>> all;
   for (int i = 0; i != 3; ++i) all.push_back(meets(3));
-  sync_wait(coracle::schedule_on(both(std::move(all)), pool));
+  sync_wait(coracle::schedule_on(await_all(std::move(all)), pool));
   CHECK(met);
 }
 
