@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # tests/dev/check_steps.sh -- a step of ./dev test whose folder is in use does not keep later ones waiting, and the
-# steps of one folder run one after the other. What comes after a step waits for it, and does not run if it fails.
+# steps of one folder run one after the other. What comes after a step waits for it, and does not run if it fails. The
+# report shows the first complaint of a step that failed, and the end of what it printed.
 # SPDX-License-Identifier: MIT
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -24,15 +25,25 @@ step third "$work/third.log" third
 finish_steps >/dev/null
 report >/dev/null || echo "a step failed" >>"$work/order"
 
-step failing "$work/failing.log" false
+failing() {
+  seq -f 'before %.0f' 50
+  echo "7: ERROR: the first"
+  seq -f 'behind %.0f' 50
+  echo "8: ERROR: the last"
+  return 1
+}
+step failing "$work/failing.log" failing
 # shellcheck disable=SC2034  # which step() reads
 after=failing
 step skipped "$work/skipped.log" fourth
 finish_steps >/dev/null
 report >"$work/report" || tail -n 1 "$work/report" >>"$work/order"
+sed -n '/says:$/,$p' "$work/report" | grep -E 'ERROR|\.\.\.|before|(24|25|36|37)$' >>"$work/order"
 
-order=$(sort "$work/order" | tr '\n' ';')
-if [[ $(head -n 1 "$work/order") == first && $order == "4 passed, 1 failed, 1 skipped;first;fourth;second;" ]]; then
+# Sorted, since second and fourth run at the same time.
+order=$(LC_ALL=C sort "$work/order" | tr '\n' ';')
+expected="4 passed, 1 failed, 1 skipped;7: ERROR: the first;8: ERROR: the last;[...];behind 24;behind 37;"
+if [[ $(head -n 1 "$work/order") == first && $order == "${expected}first;fourth;second;" ]]; then
   echo "1 passed, 0 failed"
 else
   echo "FAILED: $order"
