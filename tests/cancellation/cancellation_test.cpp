@@ -63,13 +63,19 @@ TEST_CASE("cancellation: stop requested during the wait ends it, and nothing is 
 
 TEST_CASE("cancellation: what would have completed the wait comes after it was cancelled") {
   for_each_operation([](const cancellation_entry& entry) {
-    trial run(entry);
-    run.start();
-    run.stop();
-    run.complete();
-    run.settle();
-    CHECK(run.ended() == ending::cancelled);
-    CHECK(run.intact());
+    bool was_late = true;
+    for (int attempts = 0; was_late && attempts != 100; ++attempts) {
+      trial run(entry);
+      run.start();
+      const bool may_be_completed = run.may_be_completed();
+      run.stop();
+      run.complete();
+      run.settle();
+      was_late = may_be_completed && run.ended() == ending::carried_out;
+      CHECK((was_late || run.ended() == ending::cancelled));
+      CHECK(run.intact());
+    }
+    CHECK_FALSE(was_late);
   });
 }
 
