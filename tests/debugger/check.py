@@ -175,7 +175,7 @@ def run_coracle_ps(program, scenario, *options, environment=None):
         return subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False, env=environment)
 
     done = while_it_hangs(program, scenario, run)
-    return done.returncode, done.stdout
+    return done.returncode, done.stdout + done.stderr
 
 
 def complaints_about_lines(program, coroutines):
@@ -331,17 +331,20 @@ def complaints_about_crowd(program):
 
 def complaints_about_missing_symbols(program):
     """Whether each command says of a program without symbols that they are missing, and none that it has no coroutines."""
+    commands = ("tasks", "bt", "why", "deadlocks", "json", "memory", "memory json")
+    expected = "no coroutine was found. If the program has some, its symbols are missing: load them with "
     with tempfile.TemporaryDirectory() as folder:
         stripped = os.path.join(folder, "stuck")
         subprocess.run(["strip", "-o", stripped, program], check=True)
-        text = recorded(attach(stripped, "mutexes", ["coracle tasks", "coracle bt", "coracle memory"]))
-    tasks, backtrace, memory = (each.partition("\n")[2] for each in commands_in(text))
-    if not re.fullmatch("no coroutine was found. If the program has some, its symbols are missing: .*\n", tasks):
-        yield f"`coracle tasks` says of a program without symbols\n{tasks}"
-    if backtrace != tasks:
-        yield f"`coracle bt` says of a program without symbols\n{backtrace}"
-    if memory != tasks + "the free frames of 2 threads are not known\n":
-        yield f"`coracle memory` says of a program without symbols\n{memory}"
+        text = recorded(attach(stripped, "mutexes", [f"coracle {each}" for each in commands]))
+        by_program = [run_coracle_ps(stripped, "mutexes", option) for option in ("--json", "--deadlocks")]
+    for each in commands_in(text):
+        command, _, said = each.partition("\n")
+        if not said.startswith(expected) or said.count("\n") != 1:
+            yield f"`{command}` says of a program without symbols\n{said}"
+    for code, said in by_program:
+        if code != 1 or not said.startswith(f"coracle-ps: {expected}") or said.count("\n") != 1:
+            yield f"coracle-ps says of a program without symbols, with exit code {code}:\n{said}"
 
 
 def complaints_about_probe():

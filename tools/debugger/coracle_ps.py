@@ -23,6 +23,7 @@ COMMANDS = {(): "tasks", ("--all",): "tasks all", ("--why",): "why", ("--all", "
             ("--deadlocks",): "deadlocks", ("--json",): "json", ("--memory",): "memory",
             ("--json", "--memory"): "memory json", ("--lines",): "lines"}  # by the options
 DEBUGGERS = ("gdb", "lldb-22", "lldb")  # the first that is there
+NO_PROCESS = "no process: run the program, or load a core"  # as coracle_debugger/commands.py says
 MAY_NOT_ATTACH = "Operation not permitted"
 HOW_TO_ATTACH = "use sudo, or sysctl kernel.yama.ptrace_scope=0; for a container, --cap-add=SYS_PTRACE"
 
@@ -64,7 +65,8 @@ def main(arguments):
     shown = run.stdout.partition(MARK + "\n")[2]
     shown = "".join(line for line in shown.splitlines(True) if not line.startswith(("[Inferior ", "(lldb) ")))
     if not shown:
-        said = (run.stderr.strip().splitlines() or [f"{debugger} shows nothing"])[0].rstrip(".")
+        lines = run.stderr.strip().splitlines() or [f"{debugger} shows nothing"]
+        said = lines[0 if lines[-1].endswith(NO_PROCESS) else -1].rstrip(".")  # the command's error, or why there is no process
         advice = f": {HOW_TO_ATTACH}" if said.endswith(MAY_NOT_ATTACH) else ""
         print(f"coracle-ps: {said}{advice}", file=sys.stderr)
         return 1

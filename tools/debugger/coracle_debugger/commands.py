@@ -33,9 +33,18 @@ def snapshot():
     return _State.snapshot
 
 
+def _with_symbols():
+    """That snapshot, for the commands."""
+    taken = snapshot()
+    if not taken.functions:
+        raise host.Failure("no coroutine was found. If the program has some, its symbols are missing: load them with "
+                           f"{host.LOADING_SYMBOLS}")
+    return taken
+
+
 def _named(argument):
     """The coroutine that `argument` says: its number in the last listing, or an expression that gives its frame."""
-    taken = snapshot()
+    taken = _with_symbols()
     number = argument.lstrip("#")
     if number.isdigit() and int(number) < len(_State.listed):
         return _State.listed[int(number)]
@@ -60,11 +69,11 @@ def _backtrace(argument):
 coracle bt          of the coroutine that runs on this thread, or of those for which this thread waits
 coracle bt N        of #N of the last listing
 coracle bt FRAME    of a frame's address, or of a std::coroutine_handle"""
-    taken = snapshot()
+    taken = _with_symbols()
     if argument:
         return _show(*report.backtraces(taken, [_named(argument)]))
     if not taken.coroutines:
-        return report.empty_text(taken)
+        return report.NONE_IS_THERE
     thread = host.selected_thread()
     running = [each for each in map(taken.coroutines.of_row, taken.coroutines.running) if each.thread.num == thread]
     innermost = [each for each in running if not any(other.parent is each for other in running)]
@@ -84,7 +93,7 @@ def _tasks(argument):
 
 coracle tasks        trees that look the same once, and at most a hundred lines
 coracle tasks all    everything"""
-    return _show(*report.tasks(snapshot(), argument == "all"))
+    return _show(*report.tasks(_with_symbols(), argument == "all"))
 
 
 def _why(argument):
@@ -95,9 +104,9 @@ coracle why all      the same, without a limit
 coracle why N        of #N of the last listing. {offer}
 coracle why FRAME    of a frame's address, or of a std::coroutine_handle"""
     if argument in ("", "all"):
-        return report.wait_graph(snapshot(), argument == "all")
+        return report.wait_graph(_with_symbols(), argument == "all")
     coroutine = _named(argument)
-    text = report.why(snapshot(), coroutine)
+    text = report.why(_with_symbols(), coroutine)
     for wait in coroutine.waits[:1]:
         if wait.object:
             text += host.offer(wait.object, wait.operation.type_name.rsplit("::", 1)[0])
@@ -123,12 +132,12 @@ coracle frame FRAME    of a frame's address, or of a std::coroutine_handle"""
 
 def _deadlocks(_argument):
     """Circles of coroutines that wait for locks of one another, and waits that nothing can end."""
-    return report.all_deadlocks(snapshot())
+    return report.all_deadlocks(_with_symbols())
 
 
 def _json(_argument):
     """Every coroutine, what it waits for, and deadlocks, for programs: docs/debugging.md has the schema."""
-    return as_json.text_of(snapshot())
+    return as_json.text_of(_with_symbols())
 
 
 def _lines(_argument):
@@ -141,7 +150,7 @@ def _memory(argument):
 
 coracle memory         a table
 coracle memory json    the same for programs: docs/debugging.md has the keys"""
-    return (frame_memory.json_of if argument == "json" else frame_memory.text_of)(snapshot())
+    return (frame_memory.json_of if argument == "json" else frame_memory.text_of)(_with_symbols())
 
 
 def register():

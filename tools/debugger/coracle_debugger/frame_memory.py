@@ -97,7 +97,7 @@ def text_of(snapshot):
     rows, missing = read(snapshot)
     unknown = f"the free frames of {missing} thread{'s' if missing != 1 else ''} are not known\n" if missing else ""
     if not rows:
-        return report.empty_text(snapshot) + unknown if missing else "no frame is in use, and none is kept\n"
+        return report.NONE_IS_THERE + unknown if missing else "no frame is in use, and none is kept\n"
     columns = ("size", "live", "bytes", "free in threads", "bytes", "free for any", "bytes")
     lines = [columns]
     counts = [(row.size, row[1:]) for row in rows]

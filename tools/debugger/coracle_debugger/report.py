@@ -20,6 +20,7 @@ _CAPACITY_IN_CHANNEL, _SIZE_IN_CHANNEL, _CLOSED = 16, 40, 2
 _NEVER = (1 << 63) - 1  # of the clock
 MOST_LINES = 100
 MOST_OBJECTS = 50
+NONE_IS_THERE = "no coroutine is suspended or runs.\n"
 
 
 def place_of(coroutine):
@@ -175,18 +176,10 @@ class Listing:
         return "  " * depth + coroutine.function.name, place_of(coroutine), state
 
 
-def empty_text(snapshot):
-    """Why no coroutine was found."""
-    if not snapshot.functions:
-        return ("no coroutine was found. If the program has some, its symbols are missing: load them with "
-                f"{host.LOADING_SYMBOLS}.\n")
-    return "no coroutine is suspended or runs.\n"
-
-
 def tasks(snapshot, shows_all=False):
     """`coracle tasks`."""
     if not snapshot.coroutines:
-        return empty_text(snapshot), []
+        return NONE_IS_THERE, []
     listing, by_name, by_root = Listing(snapshot), {}, {}
     for root in snapshot.coroutines.roots():  # by address
         by_name.setdefault((root.via is None, root.function.name), []).append(root)
@@ -264,7 +257,7 @@ def stuck(snapshot):
 def all_deadlocks(snapshot):
     """`coracle deadlocks`."""
     if not snapshot.coroutines:
-        return empty_text(snapshot)
+        return NONE_IS_THERE
     return deadlocks(snapshot) + stuck(snapshot) or "no deadlock was found\n"
 
 
@@ -321,7 +314,7 @@ def wakers_text(snapshot, wait, indentation):
 def wait_graph(snapshot, shows_all=False):
     """`coracle why`: each object that is waited for, who waits, and who holds it or could wake them."""
     if not snapshot.coroutines:
-        return empty_text(snapshot)
+        return NONE_IS_THERE
     objects = snapshot.graph.objects.values()
     texts = []
     for each in objects if shows_all else itertools.islice(objects, MOST_OBJECTS):
