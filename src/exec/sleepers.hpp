@@ -18,6 +18,9 @@ namespace coracle::detail {
 //     sleeps, it claims one (S2).
 //   - A worker whose search fails becomes a sleeper (S3), executes a heavy fence and checks all queues once
 //     more (S4). So at least one of a poster and a worker about to sleep sees the other.
+//   - If all other workers sleep by then, only threads outside the pool can post, and they do so and read
+//     counts_ while they hold a lock. So the worker takes that lock to check for their posts, and needs no
+//     fence: a worker that wakes up changes counts_ after it, and so sees the sleeper.
 //   - The last searcher to find work claims a sleeper in its place (S2), because posters have relied on it in
 //     the meantime; except if all others sleep and it finds no further work.
 //   - Any sleeper may take a permit. So a worker that begins to nap after stop() may take another's, which
@@ -26,12 +29,14 @@ namespace coracle::detail {
 //     leave its entry to a napper relies on it as on a searcher, and the napper needs no heavy fence. The bit
 //     is in the same word as the counts, so that a poster that sees a later sleeper does not mistake a
 //     finished nap for a current one.
-//   [S1] read counts             relaxed  after a light fence; in wake_all() a guess, S2 decides; in count()
+//   [S1] read counts             relaxed  after a light fence; in wake_all() a guess, S7 decides; in count()
 //                                         a guess
 //   [S2] claim sleepers          relaxed  only counts; P1 follows
-//   [S3] count this thread       relaxed  only counts; a sleeper's heavy fence follows
-//   [S4] read stopping           relaxed  after the heavy fence
-//   [S5] -> stopping             relaxed  a light fence follows, then S2
+//   [S3] count this thread       relaxed  only counts
+//   [S4] read stopping           relaxed  after the heavy fence, or S6
+//   [S5] -> stopping             relaxed  a light fence follows, then S7
+//   [S6] count a sleeper         acquire  sees stopping; else S7 sees the sleeper   pairs with S7
+//   [S7] claim all sleepers      release  publishes stopping                        pairs with S6
 //   [P1] permits + n             release  publishes the work queued before it  pairs with P2
 //   [P2] permits - 1             acquire  the first search finds that work     pairs with P1
 class sleepers {
@@ -100,13 +105,15 @@ class sleepers {
   }
   [[nodiscard]] bool must_stop() const noexcept { return stopping_.load(memory_order_relaxed); } /*S4*/
   /// Sleeps until there may be work. The caller counts as a searcher before and after. Returns false if the
-  /// pool stops and nothing is queued. `work_is_queued()` checks all queues.
-  template <class Look>
-  [[nodiscard]] bool sleep(Look work_is_queued) noexcept {
-    counts_.fetch_add(one_sleeping - one_searching, memory_order_relaxed); /*S3*/
-    fence_.heavy();
+  /// pool stops and nothing is queued. `work_is_queued()` checks all queues; `is_needed()` is that of
+  /// end_search(), and enough if all the `others` sleep.
+  template <class Look, class LookOutside>
+  [[nodiscard]] bool sleep(std::uint32_t others, Look work_is_queued, LookOutside is_needed) noexcept {
+    const std::uint32_t counts = counts_.fetch_add(one_sleeping - one_searching, memory_order_acquire); /*S6*/
+    const bool is_last = sleeping_in(counts) == others;
+    if (!is_last) fence_.heavy();
     const bool stopping = must_stop();
-    const bool queued = work_is_queued();
+    const bool queued = is_last ? is_needed() : work_is_queued();
     if (stopping || queued) {
       if (wake_up_unclaimed()) {
         if (queued) return true;
@@ -150,7 +157,7 @@ class sleepers {
     std::uint32_t counts = counts_.load(memory_order_relaxed); /*S1*/
     while (!counts_.compare_exchange_weak(
         counts, counts - leaving - sleeping_in(counts) + sleeping_in(counts) * one_searching,
-        memory_order_relaxed)) { /*S2*/
+        memory_order_release, memory_order_relaxed)) { /*S7*/
     }
     if (sleeping_in(counts) == 0) return;
     permits_.fetch_add(sleeping_in(counts), memory_order_release); /*P1*/

@@ -136,6 +136,9 @@ class static_thread_pool::shared_state {
   [[nodiscard]] bool must_search() const noexcept;
   [[nodiscard]] bool work_is_queued() const noexcept;
   [[nodiscard]] bool needs_help(const worker& me) noexcept;
+  [[nodiscard]] std::uint32_t count_of_others() const noexcept {
+    return static_cast<std::uint32_t>(workers_.size() - 1);
+  }
   bool wait_for_work(worker& me) noexcept;
 
   static_thread_pool& pool_;
@@ -263,7 +266,7 @@ void static_thread_pool::shared_state::run(worker& me) noexcept {
       fetch_frame_of(*next.item);
       me.turn = kind::queue;
       me.too_late = 0;
-      sleepers_.end_search(static_cast<std::uint32_t>(workers_.size() - 1), [&] { return needs_help(me); });
+      sleepers_.end_search(count_of_others(), [&] { return needs_help(me); });
     }
     here.thread.current = next.place;
     me.depth_of_turn = me.begin_turn();
@@ -415,7 +418,8 @@ bool static_thread_pool::shared_state::wait_for_work(worker& me) noexcept {
   constexpr unsigned few_searches = 8;
   me.too_late = me.left_alone != 0 ? me.too_late + 1 : 0;
   if (me.too_late > few_searches && sleepers_.nap()) return true;
-  return sleepers_.sleep([this] { return work_is_queued(); });
+  return sleepers_.sleep(
+      count_of_others(), [this] { return work_is_queued(); }, [&] { return needs_help(me); });
 }
 
 void static_thread_pool::shared_state::metrics::add_to(runtime_metrics& to) {

@@ -34,7 +34,9 @@ bool search(sleepers& all, queue& work, rest how) {
   while (!work.take()) {
     if (how == rest::nap_first && all.nap()) {
       how = rest::sleep;
-    } else if (!all.sleep([&] { return work.size.load(detail::memory_order_relaxed) != 0; })) {
+    } else if (!all.sleep(
+                   sleepers::max_threads, [&] { return work.size.load(detail::memory_order_relaxed) != 0; },
+                   [] { return true; })) {
       return false;
     }
   }
@@ -134,7 +136,8 @@ void found_while_the_other_sleeps() {
   const auto take_one = [&] {
     all.begin_search();
     while (!take_locked()) {
-      static_cast<void>(all.sleep([&] { return work.size.load(detail::memory_order_relaxed) != 0; }));
+      static_cast<void>(
+          all.sleep(1, [&] { return work.size.load(detail::memory_order_relaxed) != 0; }, look));
     }
     all.end_search(1, look);
   };
@@ -158,6 +161,17 @@ void stop_wakes() {
   sleepers all;
   queue work;
   model_thread worker{[&] { model_expect(!search(all, work, How), "there is nothing"); }};
+  all.stop();
+  worker.join();
+}
+/// All other threads sleep, here none: it executes no fence.
+void stop_wakes_the_last_to_sleep() {
+  sleepers all;
+  model_thread worker{[&] {
+    all.begin_search();
+    while (all.sleep(0, [] { return true; }, [] { return false; })) {
+    }
+  }};
   all.stop();
   worker.join();
 }
@@ -205,6 +219,7 @@ int main(int argc, char** argv) {
   run.check("sleepers: nor is one that is alone", model_test::all, lone_post_is_not_missed);
   run.check("sleepers: stop wakes one who sleeps", model_test::all, stop_wakes<rest::sleep>);
   run.check("sleepers: stop wakes one who naps", model_test::all, stop_wakes<rest::nap_first>);
+  run.check("sleepers: stop wakes the last one to sleep", model_test::all, stop_wakes_the_last_to_sleep);
   run.check("sleepers: stop wakes both, one who naps and one who sleeps", 2, stop_wakes_both);
   run.check("sleepers: stop wakes three, two of whom nap", 1, stop_wakes_three);
   run.check("sleepers: stop behind a post", 3, stop_runs_what_is_queued<rest::sleep>);
