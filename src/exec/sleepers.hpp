@@ -20,7 +20,7 @@ namespace coracle::detail {
 //     more (S4). So at least one of a poster and a worker about to sleep sees the other.
 //   - If all other workers sleep by then, only threads outside the pool can post, and they do so and read
 //     counts_ while they hold a lock. So the worker takes that lock to check for their posts, and needs no
-//     fence: a worker that wakes up changes counts_ after it, and so sees the sleeper.
+//     fence: another worker that wakes up changes counts_ later, and so sees that this one sleeps.
 //   - The last searcher to find work claims a sleeper in its place (S2), because posters have relied on it in
 //     the meantime; except if all others sleep and it finds no further work.
 //   - Any sleeper may take a permit. So a worker that begins to nap after stop() may take another's, which
