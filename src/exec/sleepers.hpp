@@ -29,16 +29,19 @@ namespace coracle::detail {
 //     leave its entry to a napper relies on it as on a searcher, and the napper needs no heavy fence. The bit
 //     is in the same word as the counts, so that a poster that sees a later sleeper does not mistake a
 //     finished nap for a current one.
-//   [S1] read counts             relaxed  after a light fence; in wake_all() a guess, S7 decides; in count()
-//                                         a guess
+//   - A thread that is about to park, or to wake all sleepers, reads the newest value by adding 0. A plain
+//     load might return an older one, which would cost a system call in vain.
+//   [S1] read counts             relaxed  after a light fence; in count() a guess
 //   [S2] claim sleepers          relaxed  only counts; P1 follows
 //   [S3] count this thread       relaxed  only counts
 //   [S4] read stopping           relaxed  after the heavy fence, or S6
 //   [S5] -> stopping             relaxed  a light fence follows, then S7
 //   [S6] count a sleeper         acquire  sees stopping; else S7 sees the sleeper   pairs with S7
 //   [S7] claim all sleepers      release  publishes stopping                        pairs with S6
+//   [S8] counts + 0              relaxed  S7 follows
 //   [P1] permits + n             release  publishes the work queued before it  pairs with P2
 //   [P2] permits - 1             acquire  the first search finds that work     pairs with P1
+//   [P3] permits + 0             relaxed  P2 follows
 class sleepers {
  public:
   static constexpr std::uint32_t one_sleeping = 1, napping = 1u << 15, one_searching = 1u << 16;
@@ -134,13 +137,10 @@ class sleepers {
       if ((counts & napping) != 0) return false;
     } while (!counts_.compare_exchange_weak(counts, counts + napping + one_sleeping - one_searching,
                                             memory_order_relaxed)); /*S3*/
-    const bool woken = park(permits_, 0, &length);
+    park(permits_, 0, &length);
+    // If this thread was unparked in place of another sleeper, it takes that one's permit: P3 cannot miss it.
     const bool claimed = take_permit();
-    if (!claimed && wake_up_unclaimed(napping)) {
-      // A permit for another sleeper may exist, in whose place this one was unparked.
-      if (woken) unpark(&permits_, 1);
-      return true;
-    }
+    if (!claimed && wake_up_unclaimed(napping)) return true;
     counts_.fetch_sub(napping, memory_order_relaxed); /*S3*/
     if (!claimed) wait_for_permit();
     return true;
@@ -154,7 +154,7 @@ class sleepers {
   }
   /// Wakes all sleepers, and subtracts `leaving` from the counts.
   void wake_all(std::uint32_t leaving) noexcept {
-    std::uint32_t counts = counts_.load(memory_order_relaxed); /*S1*/
+    std::uint32_t counts = counts_.fetch_add(0, memory_order_relaxed); /*S8*/
     while (!counts_.compare_exchange_weak(
         counts, counts - leaving - sleeping_in(counts) + sleeping_in(counts) * one_searching,
         memory_order_release, memory_order_relaxed)) { /*S7*/
@@ -175,7 +175,7 @@ class sleepers {
     return false;
   }
   bool take_permit() noexcept {
-    std::uint32_t permits = permits_.load(memory_order_relaxed);
+    std::uint32_t permits = permits_.fetch_add(0, memory_order_relaxed); /*P3*/
     while (permits != 0) {
       if (permits_.compare_exchange_weak(permits, permits - 1, memory_order_acquire, /*P2*/
                                          memory_order_relaxed))

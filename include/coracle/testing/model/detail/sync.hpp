@@ -66,19 +66,23 @@ class model_condition_variable {
     waits_[self] = true;
     lock.unlock();
     bool in_time = true;
-    while (in_time && woken.load(std::memory_order_relaxed) == 0) {
+    while (in_time && is_asleep(woken)) {
       if (has_timeout) model_set_deadline(end);
       in_time = model_park(woken, 0U, has_timeout, site::current());
     }
     if (!in_time) {
       changes_.fetch_add(1, std::memory_order_relaxed);
       in_time = !std::exchange(waits_[self], false);  // it has been notified after all
-      while (in_time && woken.load(std::memory_order_relaxed) == 0) {
+      while (in_time && is_asleep(woken)) {
         model_park(woken, 0U, false, site::current());
       }
     }
     lock.lock();
     return in_time;
+  }
+  /// Reads the newest value, which is what the system does: a plain load may return an older one.
+  static bool is_asleep(model_atomic<std::uint32_t>& woken) {
+    return woken.fetch_add(0, std::memory_order_relaxed) == 0;
   }
   void wake(unsigned index) {
     woken_[index].store(1, std::memory_order_relaxed);
