@@ -22,6 +22,8 @@ using coracle::async_manual_reset_event;
 using coracle::run_loop;
 using coracle_test::test_coroutine;
 
+static_assert(sizeof(part::meets_parent) == 4 * sizeof(void*), "its comment states this cost");
+
 template <class T>
 class [[nodiscard]] eager_task {
  public:

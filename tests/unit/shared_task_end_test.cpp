@@ -72,9 +72,9 @@ TEST_CASE("shared_task: handles compare, swap, copy and move as pointers do") {
   CHECK(copy == one);
   other = one;
   CHECK(other == copy);
-  const shared_task<int>& alias = other;
+  shared_task<int>& alias = other;
   other = alias;
-  other = std::move(other);  // NOLINT: must keep it
+  other = std::move(alias);  // NOLINT: must keep it
   CHECK(other == copy);
   CHECK(sync_wait(other) == 1);
 }

@@ -23,7 +23,7 @@ namespace coracle::part {
 ///               body.
 /// Cancellation  inherits no environment: it runs before it is awaited.
 /// Threads       one awaiter. Destroy it only after it has ended, or while no thread is about to resume it.
-/// Cost          one atomic operation to end, and one to await; six pointers.
+/// Cost          one atomic operation to end, and one to await; four pointers.
 class meets_parent {
  public:
   /// If it returns true, what the body wrote is visible to the caller.

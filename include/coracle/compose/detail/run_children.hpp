@@ -84,6 +84,7 @@ class range_children {
     }
     CORACLE_CATCH_ALL() { group.keep_current_exception(); }
   }
+  [[nodiscard]] bool none_started() const noexcept { return all_.empty(); }
   static one& from(group_child& ended) noexcept { return static_cast<one&>(ended); }
   /// Frees its place for another child.
   void drop(one& ended) noexcept {
@@ -173,7 +174,10 @@ task<> run_children(Range range, std::size_t limit, Function function, Take take
   for (;;) {
     co_await child_group::stack_for_starts();
     children.start_until(limit, !awaitable<taken>);
-    if (group.running() == 0) break;
+    if (group.running() == 0) {
+      if (children.none_started()) co_await counted_as_ready{};  // otherwise each was awaited
+      break;
+    }
     auto& ended = children.from(co_await group.next());
     if (!ended.work->finish()) {
       const outcome<void> failure = ended.work->failure();
