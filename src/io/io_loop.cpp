@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: MIT
 #include "io_loop.hpp"
 
+#include <algorithm>
+
 #include "../exec/turn_order.hpp"
 #include "../time/timer_metrics.hpp"
 #include "lock_bias.hpp"
 
 namespace coracle::detail {
 namespace {
-/// The longest time between two polls while coroutines are scheduled, apart from the turn under way. In ticks
-/// of the system.
-constexpr std::uint64_t poll_interval = is_modelled ? 2 : turn_order::slice;
-/// What is added while there are only events from earlier polls. These end by themselves, and a poll that
-/// comes later reports more events and submits more operations in one system call.
-constexpr std::uint64_t additional_interval_of_events = 7 * poll_interval;
+// How long after a poll the loop polls again, apart from the turn under way, in ticks of the system.
+//   - Coroutines are scheduled and no event waits: the shortest interval if that poll has found an event,
+//     because an exchange of messages often goes on; otherwise twice the previous one, up to the longest.
+//   - Both wait: the longest.
+//   - Only events wait: longer. They end by themselves, and a later poll reports more of them and submits
+//     more operations in one system call.
+constexpr std::uint64_t longest_interval = is_modelled ? 2 : turn_order::slice;
+constexpr std::uint64_t shortest_interval = is_modelled ? 1 : longest_interval / 8;
+constexpr std::uint64_t interval_of_events = 8 * longest_interval;
 /// The most threads of one io_service that metrics show.
 constexpr std::size_t most_threads = 64;
 }  // namespace
@@ -41,9 +46,11 @@ class io_loop::running {
   io_backend::completions polled;
   /// When this thread polls although `polled` contains events. In ticks of the system.
   std::uint64_t next_poll = 0;
-  static constexpr std::uint64_t not_begun = 0;
+  static constexpr std::uint64_t not_begun = ~std::uint64_t{0};
   /// In ticks of the system. If no poll() has set it, the first operation that is ready does.
-  std::uint64_t turn_ends = not_begun;
+  std::uint64_t turn_began = not_begun;
+  std::uint64_t interval = longest_interval;  ///< as after this thread's last poll()
+  bool has_sent = false;                      ///< since then
 
   /// Requires: the caller holds the loop's lock.
   void enter() noexcept {
@@ -84,18 +91,23 @@ io_loop::running* io_loop::on_this_thread() noexcept { return static_cast<runnin
 
 bool io_loop::several_run() const noexcept { return first_running_ && first_running_->next(); }
 
-bool io_loop::turn_is_over() noexcept {
+bool io_loop::turn_is_over(bool of_file) noexcept {
   running* const here = on_this_thread();
   if (!here) return false;
-  const std::uint64_t now = here->loop.system_.ticks(), ends = here->turn_ends;
-  if (now < ends) return false;
-  here->turn_ends = now + poll_interval;
-  return ends != running::not_begun;
+  const std::uint64_t length = of_file ? here->interval : longest_interval;
+  const std::uint64_t now = here->loop.system_.ticks(), began = here->turn_began;
+  if (began != running::not_begun && now < began + length) return false;
+  here->turn_began = now;
+  return began != running::not_begun;
 }
 
 bool io_loop::runs_here() const noexcept {
   const running* const here = on_this_thread();
   return here && &here->loop == this;
+}
+bool io_loop::sends_first() noexcept {
+  running& here = *on_this_thread();
+  return !std::exchange(here.has_sent, true) && here.polled.empty();
 }
 bool io_loop::has_nothing_ready() noexcept {
   if (!on_this_thread()->polled.empty()) return false;
@@ -111,7 +123,8 @@ void io_loop::flush_soon() noexcept {
 io_loop::io_loop(executor& service, io_system& system)
     : service_(service),
       system_(system),
-      next_poll_(system.ticks() + poll_interval),
+      polled_at_(system.ticks()),
+      interval_(longest_interval),
       timers_(system.now()),
       backend_(system.backend_for(*this)) {
   metrics_.show();
@@ -306,11 +319,13 @@ io_loop::ready io_loop::next_of_all(running& here, bool wait, io_run* caller) no
   keep_or_share(here);
   ready found;
   for (bool polled = false; !(caller ? caller->over : stopped_); polled = true) {
-    if (polled || !poll_is_due()) found = take(here);
+    if (polled || !poll_is_due(here)) found = take(here);
     if (found || (polled && !wait)) break;
     poll(here, wait, caller);
-    here.turn_ends = next_poll_;
-    here.next_poll = next_poll_ + additional_interval_of_events;
+    here.turn_began = polled_at_;
+    here.interval = interval_;
+    here.has_sent = false;
+    here.next_poll = polled_at_ + interval_of_events;
   }
   if (here.keeps) has_changed_.store(has_ready(), memory_order_relaxed); /*C3*/
   favour(here);
@@ -340,11 +355,13 @@ io_loop::ready io_loop::next_of_its_own(running& here) noexcept {
 
 /// Returns true if the loop must poll although events may be ready. Reads the clock only if the system may
 /// have something to report.
-bool io_loop::poll_is_due() noexcept {
+bool io_loop::poll_is_due(const running& here) noexcept {
   const bool is_watching = !timers_.empty() || watched_.load(memory_order_relaxed) != 0; /*D2*/
   if (!is_watching) return false;
-  const std::uint64_t extended = scheduled_.empty() ? additional_interval_of_events : 0;
-  return system_.ticks() >= next_poll_ + extended;
+  std::uint64_t interval = interval_;
+  if (!here.polled.empty() || !finished_.empty()) interval = longest_interval;
+  if (scheduled_.empty()) interval = interval_of_events;
+  return system_.ticks() >= polled_at_ + interval;
 }
 
 io_loop::ready io_loop::take_event(intrusive_list<io_event>& from) noexcept {
@@ -381,7 +398,9 @@ void io_loop::poll(running& here, bool wait, io_run* caller) noexcept {
   mutex_.unlock();
   const io_backend::signals seen = backend_->poll(sleep, here.polled);
   mutex_.lock();
-  next_poll_ = system_.ticks() + poll_interval;
+  polled_at_ = system_.ticks();
+  interval_ =
+      here.polled.empty() ? std::min<std::uint64_t>(2 * interval_, longest_interval) : shortest_interval;
   if (sleep) sleep_ends(caller);
   keep_or_share(here);
   if (seen.woken) waking_ = false;

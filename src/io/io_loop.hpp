@@ -40,12 +40,16 @@ class io_loop final : public timer_service {
   bool unlist(io_event& event) noexcept;
 
   /// Called when an operation need not wait. Returns true if this thread runs a loop and the current turn has
-  /// lasted so long that the loop must poll.
-  [[nodiscard]] static bool turn_is_over() noexcept;
+  /// lasted so long that the loop must poll. Operations `of_file` end a turn sooner after a poll that has
+  /// found events. Those of a socket do not: a send may itself be what the next poll would report.
+  [[nodiscard]] static bool turn_is_over(bool of_file) noexcept;
   /// Returns true if this thread runs the loop, and so polls soon.
   [[nodiscard]] bool runs_here() const noexcept;
   /// Returns true if nothing is ready to run: the loop would poll next.
   [[nodiscard]] bool has_nothing_ready() noexcept;
+  /// Called before a send by a thread that runs the loop. Returns true if it is this thread's first since its
+  /// last poll(), and no other event of that poll waits, whose coroutine is likely to send, too.
+  [[nodiscard]] static bool sends_first() noexcept;
   /// Called by a thread that does not run the loop, when the backend has something to flush(): has a thread
   /// that does run it poll().
   void flush_soon() noexcept;
@@ -97,7 +101,7 @@ class io_loop final : public timer_service {
   ready next_of_its_own(running& here) noexcept;
   /// Not inlined, so that what next_of_its_own() finds costs few instructions.
   CORACLE_NOINLINE() ready next_of_all(running& here, bool wait, io_run* caller) noexcept;
-  [[nodiscard]] bool poll_is_due() noexcept;
+  [[nodiscard]] bool poll_is_due(const running& here) noexcept;
   ready take(running& here) noexcept;
   static ready take_event(intrusive_list<io_event>& from) noexcept;
   void poll(running& here, bool wait, io_run* caller) noexcept;
@@ -162,8 +166,10 @@ class io_loop final : public timer_service {
   //   [C2] load         relaxed  by polled_by_; stale at worst until it has delivered what it has polled
   //   [C3] any -> bool  relaxed  by next(), which holds mutex_: whether more is ready
   atomic<bool> has_changed_{true};
-  // When the loop polls although events are ready, in ticks of the system.
-  plain<std::uint64_t> next_poll_;
+  // The last poll, and how long after it the loop polls again while coroutines are scheduled and no events
+  // wait. In ticks of the system.
+  plain<std::uint64_t> polled_at_;
+  plain<std::uint64_t> interval_;
   plain<std::uint64_t> work_ = 0;
   timer_queue timers_;
   // What the backend's timer is set to. While a thread sleeps, never later than the first deadline, except

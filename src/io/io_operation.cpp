@@ -37,7 +37,8 @@ bool io_operation::start(std::coroutine_handle<> self, const environment* inheri
 /// Called when the operation has completed without waiting. Returns true if its coroutine must give way, and
 /// so is resumed by the loop.
 bool io_operation::goes_behind_others() noexcept {
-  if (!has_to_give_way() && !io_loop::turn_is_over()) return false;
+  const bool of_file = record->kind != io_descriptor_kind::pollable;
+  if (!has_to_give_way() && !io_loop::turn_is_over(of_file)) return false;
   this_thread().budget.renew();
   record->backend->deliver(*this);
   return true;

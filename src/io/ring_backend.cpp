@@ -265,10 +265,11 @@ bool ring_backend::has_offsets(record& descriptor) noexcept {
 }
 
 /// For a single request, a system call costs less than a round trip through the ring; for several together,
-/// more.
+/// more. A peer often waits for the first send after a poll, so that does not wait for others.
 bool ring_backend::tries_call_first(const io_request& request) noexcept {
-  return waits_until_ready(request) || !loop_.runs_here() ||
-         (poller_.get()->uring.is_empty() && loop_.has_nothing_ready());
+  if (waits_until_ready(request) || !loop_.runs_here()) return true;
+  if (request.opcode == io_opcode::send && loop_.sends_first()) return true;
+  return poller_.get()->uring.is_empty() && loop_.has_nothing_ready();
 }
 
 /// Pushes the request to the kernel.

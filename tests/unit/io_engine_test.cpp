@@ -171,6 +171,25 @@ TEST_CASE("io_engine: what is begun on the loop's thread and not submitted yet i
   CHECK(next.text() == "x");
 }
 
+TEST_CASE("io_engine: the first send after a poll leaves at once, whatever else is ready") {
+  io_service io;
+  const socket_pair pair{io};
+  outcome sent;
+  const auto other = [&]() -> coracle::task<> {
+    co_await io.schedule();
+    co_await io.schedule();
+  };
+  const auto work = [&]() -> coracle::task<> {
+    co_await io.schedule();  // so that the other is ready
+    auto sending = coracle_test::started(note(send(pair.first, "x", 1), sent));
+    char byte = 0;
+    CHECK(::recv(pair.second.native_handle(), &byte, 1, MSG_DONTWAIT) == 1);
+    CHECK(byte == 'x');
+    while (!sent.over) co_await io.schedule();
+  };
+  io.run(coracle::when_all(work(), other()));
+}
+
 TEST_CASE("io_engine: more receives than the submission queue holds wait at once, and all get their bytes") {
   constexpr std::size_t many = 400;
   io_service io;

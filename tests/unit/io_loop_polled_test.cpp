@@ -158,6 +158,78 @@ TEST_CASE("io_service: what is posted while events are delivered waits for one o
 }
 
 TEST_CASE(
+    "io_service: beside coroutines that are scheduled the loop polls soon after an event, then less often") {
+  place at;
+  std::vector<std::uint64_t> ticks_of_polls;
+  const auto hops = [&]() -> detached {
+    for (int polls = 0; at.system.its.ticks != 4 * slice; at.system.its.ticks += slice / 16) {
+      co_await at.io.schedule();
+      if (at.system.its.polls != polls) ticks_of_polls.push_back(at.system.its.ticks * 16 / slice);
+      polls = at.system.its.polls;
+    }
+  };
+  at.system.its.ticks = slice;  // a poll is due
+  at.wait('a');
+  hops();
+  at.io.process_pending_events();
+  CHECK(ticks_of_polls == std::vector<std::uint64_t>{16, 18, 22, 30, 46, 62});
+}
+
+TEST_CASE("io_service: events that wait do not make the loop poll early") {
+  place at;
+  at.wait('a', [&] {
+    at.hop('A', [&] { CHECK(at.system.its.polls == 1); });
+    at.system.its.ticks += slice / 2;
+  });
+  at.wait('b', [&] {
+    at.hop('B', [&] { CHECK(at.system.its.polls == 2); });  // b was the last
+  });
+  at.io.process_pending_events();
+  CHECK(at.order == "aAbB");
+}
+
+TEST_CASE("io_service: a turn of file operations ends early if an event waits or a poll is due") {
+  place at;
+  const auto over = [&](std::uint64_t ticks, bool of_file) {
+    at.system.its.ticks += ticks;
+    return io_loop::turn_is_over(of_file);
+  };
+  at.wait('a', [&] {
+    CHECK_FALSE(over(slice / 16, true));
+    CHECK_FALSE(over(slice / 16, false));
+    CHECK(over(0, true));
+    CHECK_FALSE(over(0, true));  // another has begun
+    CHECK_FALSE(over(slice - 1, false));
+    CHECK(over(1, false));
+  });
+  at.wait('b', [&] {
+    CHECK_FALSE(over(0, true));
+    CHECK(over(slice / 8, true));
+    at.hop('B', [&] {
+      CHECK(at.system.its.polls == 2);  // which has found nothing
+      CHECK_FALSE(over(slice / 8, true));
+      CHECK(over(slice / 8, true));
+    });
+  });
+  at.io.process_pending_events();
+  CHECK(at.order == "abB");
+}
+
+TEST_CASE("io_service: a send is the first if none was since the poll, and no other event waits") {
+  place at;
+  at.wait('a', [&] { CHECK_FALSE(io_loop::sends_first()); });
+  at.wait('b', [&] {
+    CHECK_FALSE(io_loop::sends_first());
+    at.wait('c', [&] {
+      CHECK(io_loop::sends_first());
+      CHECK_FALSE(io_loop::sends_first());
+    });
+  });
+  at.io.process_pending_events();
+  CHECK(at.order == "abc");
+}
+
+TEST_CASE(
     "io_service: the loop polls between two events of one poll once the interval for events has passed") {
   place at;
   at.wait('a', [&] {
