@@ -109,6 +109,8 @@ struct any_awaiter {
   struct anything {
     template <class T>
     operator T() const noexcept;
+    const anything* begin() const noexcept;
+    const anything* end() const noexcept;
   };
   bool await_ready() const noexcept;
   void await_suspend(std::coroutine_handle<>) const noexcept;

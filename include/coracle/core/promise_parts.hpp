@@ -143,6 +143,8 @@ struct awaits_anything {
   detail::refused_await<detail::not_awaitable_here<T>> await_transform(T&&) const noexcept {
     return {};
   }
+  /// For a void expression, of which clang otherwise explains for each overload that it cannot be passed.
+  detail::any_awaiter await_transform(...) const noexcept;
 };
 
 /// Refuses every `co_await`, as a generator must.

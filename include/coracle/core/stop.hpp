@@ -193,6 +193,17 @@ class [[nodiscard("a stop_callback that is dropped is deregistered at once: give
 template <class Function>
 stop_callback(stop_token, Function) -> stop_callback<Function>;
 
+// The function before the token: a static_assert says so.
+template <class Function>
+stop_callback(Function, stop_token) -> stop_callback<void(Function, stop_token)>;
+template <class Function>
+class stop_callback<void(Function, stop_token)> {
+ public:
+  stop_callback(const Function&, const stop_token&) {
+    static_assert(!sizeof(Function*), "the token comes before the function: stop_callback{token, function}");
+  }
+};
+
 namespace detail {
 inline bool stop_registration::may_be_late(const stop_token& token) noexcept {
   return !is_empty(token) && may_be_late_by(token);

@@ -85,6 +85,12 @@ class io_service final : public executor {
   template <class Rep, class Period>
   timed_schedule_operation schedule_after(std::chrono::duration<Rep, Period> delay,
                                           stop_token token = {}) noexcept;
+  template <class T>
+    requires(!detail::is_delay<T>)
+  auto schedule_after(T&&, stop_token = {}) noexcept {
+    static_assert(detail::never<T>, "schedule_after() needs a duration, which has a unit, such as 10ms");
+    return detail::any_awaiter{};
+  }
   /// Awaitable of nothing: resumes there at `time` or a little later, immediately if `time` has passed.
   timed_schedule_operation schedule_at(std::chrono::steady_clock::time_point time,
                                        stop_token token = {}) noexcept;

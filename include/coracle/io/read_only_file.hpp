@@ -19,6 +19,7 @@ class read_only_file final : public readable_file {
       file_buffering_mode buffering_mode = file_buffering_mode::default_) {
     return read_only_file{service, path, buffering_mode};
   }
+  read_only_file(io_service&, const std::filesystem::path&) = delete;  // read_only_file::open(io, path)
   read_only_file(read_only_file&&) noexcept = default;
   read_only_file& operator=(read_only_file&& other) noexcept {
     file::operator=(std::move(other));

@@ -21,6 +21,7 @@ class read_write_file final : public readable_file, public writable_file {
       file_buffering_mode buffering_mode = file_buffering_mode::default_) {
     return read_write_file{service, path, open_mode, buffering_mode};
   }
+  read_write_file(io_service&, const std::filesystem::path&) = delete;  // read_write_file::open(io, path)
   read_write_file(read_write_file&&) noexcept = default;
   read_write_file& operator=(read_write_file&& other) noexcept {
     file::operator=(std::move(other));

@@ -20,6 +20,7 @@ class write_only_file final : public writable_file {
       file_buffering_mode buffering_mode = file_buffering_mode::default_) {
     return write_only_file{service, path, open_mode, buffering_mode};
   }
+  write_only_file(io_service&, const std::filesystem::path&) = delete;  // write_only_file::open(io, path)
   write_only_file(write_only_file&&) noexcept = default;
   write_only_file& operator=(write_only_file&& other) noexcept {
     file::operator=(std::move(other));

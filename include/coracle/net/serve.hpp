@@ -112,8 +112,14 @@ template <connection_listener Listener, detail::connection_handler<accepted_from
   }
   std::rethrow_exception(end);
 }
+namespace detail {
 template <class Listener, class Handler>
-auto serve(Listener&, Handler, serve_limits = {}, scope_policy::handler = nullptr) {
+inline constexpr bool can_serve = connection_listener<Listener> &&
+                                  requires { requires connection_handler<Handler, accepted_from<Listener>>; };
+}  // namespace detail
+template <class Listener, class Handler>
+  requires(!detail::can_serve<Listener, Handler>)
+auto serve(Listener&, const Handler&, serve_limits = {}, scope_policy::handler = nullptr) {
   static_assert(!sizeof(Handler*),
                 "serve() needs a listener, such as a socket or unix_socket, and a function that takes a "
                 "connection of it by value and returns a task: [](socket client) -> coracle::task<> { ... }");

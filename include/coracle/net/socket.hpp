@@ -101,12 +101,22 @@ class socket {
         "of a host, write net::connect(io, host, port), which makes the socket");
     return connect(ip_endpoint{});
   }
+  template <class Rep, class Period>
+  auto connect(const ip_endpoint& remote, std::chrono::duration<Rep, Period>) {
+    detail::no_time_limit<Rep>();
+    return connect(remote);
+  }
   /// Awaitable of the next connection, a socket. If the process has no descriptor left, the error is
   /// std::errc::too_many_files_open, and the connection stays in the backlog.
   socket_accept_new_operation accept(stop_token token = {}) noexcept;
   /// Awaitable of nothing: replaces `accepted` with the next connection, on the io_service of `accepted`. The
   /// socket that it was before is closed. Requires: `accepted` is not moved meanwhile.
   socket_accept_operation accept(socket& accepted, stop_token token = {}) noexcept;
+  template <class Rep, class Period>
+  auto accept(std::chrono::duration<Rep, Period>) {
+    detail::no_time_limit<Rep>();
+    return accept();
+  }
   /// As accept(), but the new socket is on `service`, whose thread then carries out its operations.
   socket_accept_on_operation accept_on(io_service& service, stop_token token = {}) noexcept;
   /// Awaitable of nothing. TCP: sends the queued data and the end of the stream, then waits until the peer
@@ -144,6 +154,16 @@ class socket {
   socket_recv_operation recv(std::span<const mutable_buffer> to, stop_token token = {}) noexcept {
     CORACLE_CHECK(detail::has_room(to) || !is_stream_, detail::receives_nothing);
     return {descriptor_, to, receive_flags(), std::move(token)};
+  }
+  template <class To, class Rep, class Period>
+  auto recv(const To&, std::chrono::duration<Rep, Period>) {
+    detail::no_time_limit<Rep>();
+    return recv(nullptr, 0);
+  }
+  template <class Rep, class Period>
+  auto recv(void* buffer, byte_count size, std::chrono::duration<Rep, Period>) {
+    detail::no_time_limit<Rep>();
+    return recv(buffer, size);
   }
   /// As send() and recv(): a TCP connection is a byte_stream.
   socket_send_operation write_some(const_buffer bytes, stop_token token = {}) noexcept {

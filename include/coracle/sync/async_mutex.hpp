@@ -75,6 +75,7 @@ class async_mutex : detail::contended_lock<async_mutex> {
   lock_operation lock_async() noexcept;
   /// Awaitable of an async_mutex_lock.
   scoped_lock_operation scoped_lock_async() noexcept;
+  void lock() = delete;  // not for std::lock_guard: const auto lock = co_await mutex.scoped_lock_async()
   /// Wakes the first waiter, if any, or hands it the lock. Requires: held.
   void unlock() noexcept;
 

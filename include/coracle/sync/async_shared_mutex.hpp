@@ -101,6 +101,8 @@ class async_shared_mutex : detail::contended_lock<async_shared_mutex> {
   /// Wakes the first waiter; if that is a reader, it admits the readers directly behind it. Requires: held
   /// exclusively.
   void unlock() noexcept { leave(one_writer); }
+  void lock() = delete;  // not for std::lock_guard: const auto lock = co_await mutex.scoped_lock_async()
+  void lock_shared() = delete;  // for a reader: const auto lock = co_await mutex.scoped_lock_shared_async()
 
   /// Locks shared if possible; fails also if the lock is reserved for a waiter. If it returns true, the
   /// caller must unlock_shared(). Never suspends.

@@ -103,4 +103,12 @@ auto sleep_for(T&&) noexcept {
     std::chrono::steady_clock::time_point time) noexcept {
   return detail::sleep{time};
 }
+template <class T>
+  requires(!std::is_convertible_v<T, std::chrono::steady_clock::time_point>)
+auto sleep_until(const T&) noexcept {
+  static_assert(detail::never<T>,
+                "sleep_until needs a time_point of std::chrono::steady_clock: for one of system_clock, write "
+                "sleep_for(time - std::chrono::system_clock::now())");
+  return detail::any_awaiter{};
+}
 }  // namespace coracle

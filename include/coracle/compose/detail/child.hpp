@@ -36,6 +36,16 @@ void copy_failure(const outcome<From>& from, outcome<To>& to) noexcept {
   }
 }
 
+/// Stands for a result that cannot be moved, in an ill-formed program.
+struct unmovable_result {
+  template <class T>
+  unmovable_result(T&&) noexcept;
+  template <class T>
+  operator T() const noexcept;
+};
+template <class T>
+inline constexpr bool can_be_moved = std::is_void_v<T> || std::is_move_constructible_v<T>;
+
 /// Holds the awaitable, then its awaiter, then its outcome. Call in this order: start(); once it is over,
 /// finish(); and then, once, the member that returns the outcome.
 template <class Awaitable>
@@ -43,9 +53,13 @@ class child {
   using awaiter_type = awaiter_type_t<Awaitable>;
 
  public:
-  using result_type = kept_result_t<Awaitable>;
+  using result_type =
+      std::conditional_t<can_be_moved<kept_result_t<Awaitable>>, kept_result_t<Awaitable>, unmovable_result>;
 
-  explicit child(Awaitable&& value) : value_(static_cast<Awaitable&&>(value)) {}
+  explicit child(Awaitable&& value) : value_(static_cast<Awaitable&&>(value)) {
+    static_assert(can_be_moved<kept_result_t<Awaitable>>,
+                  "the result of this awaitable is moved: make it a std::unique_ptr to what cannot be moved");
+  }
   /// Requires: not started.
   child(child&& other) : value_(static_cast<Awaitable&&>(other.value_)) {}
 
@@ -141,7 +155,8 @@ class task_child {
   using awaiter_type = task_awaiter<T>;
 
  public:
-  using result_type = kept_result_t<task<T>>;
+  /// task_promise requires that a `T` can be moved.
+  using result_type = std::conditional_t<can_be_moved<T>, kept_result_t<task<T>>, unmovable_result>;
 
   explicit task_child(Task&& value) noexcept : task_(static_cast<Task&&>(value)) {}
 

@@ -24,6 +24,15 @@ inline constexpr int tells_whole_size = 0x20;
 template <class T>
 concept not_an_endpoint = !std::is_convertible_v<const T&, ip_endpoint>;
 
+/// For an operation that is given a duration in place of a stop token.
+template <class Rep>
+void no_time_limit() {
+  static_assert(
+      !sizeof(Rep*),
+      "an operation takes no time limit: write co_await timeout(client.recv(room), 5s), and include "
+      "coracle/time/timeout.hpp");
+}
+
 inline constexpr const char* receives_nothing =
     "recv() into 0 bytes, whose result would look like the end of the stream: pass a buffer that has room";
 [[nodiscard]] bool has_room(const std::span<const mutable_buffer>& pieces) noexcept;
