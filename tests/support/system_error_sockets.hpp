@@ -42,13 +42,25 @@ inline std::vector<operation> socket_operations() {
          };
        }},
       {"send",
-       {"send", "ring SEND"},
+       {"send"},
        of_sending,
        [](const place& p) -> attempt {
          const auto both = std::make_shared<connection>(p.io);
          return [both]() -> task<> {
            const std::size_t sent = co_await both->near.send("x", 1);
            expect(sent == 1, "send() sends the byte");
+         };
+       }},
+      {"second send",
+       {"ring SEND"},
+       of_sending,
+       [](const place& p) -> attempt {
+         const auto both = std::make_shared<connection>(p.io);
+         return [both]() -> task<> {
+           for (socket* const from : {&both->far, &both->near}) {
+             const std::size_t sent = co_await from->send("x", 1);
+             expect(sent == 1, "send() sends the byte");
+           }
          };
        }},
       {"send of pieces",

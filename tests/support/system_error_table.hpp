@@ -150,8 +150,8 @@ inline std::vector<operation> all_operations() {
 
 // ---- an attempt ----------------------------------------------------------------------------------------
 
-/// Alone, an operation makes its system call itself; beside a coroutine that is ready to run, an io_uring
-/// gets it.
+/// Alone, an operation makes its system call itself, and so does the first send after a poll. Otherwise,
+/// beside a coroutine that is ready to run, an io_uring gets it.
 enum class company : bool { alone, beside_another };
 
 inline task<> pass(io_service& io, company with) {

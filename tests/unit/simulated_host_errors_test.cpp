@@ -53,6 +53,7 @@ const std::map<std::string_view, simulated_call> simulated{
     {"recvfrom", {host_operation::receive}},
     {"recvmmsg", {host_operation::receive}},
     {"send", {host_operation::send}},
+    {"ring SEND", {host_operation::send, 1}},  // the second of two
     {"sendmsg", {host_operation::send}},
     {"sendto", {host_operation::send}},
     {"sendmmsg", {host_operation::send}},
