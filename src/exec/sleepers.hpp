@@ -29,8 +29,9 @@ namespace coracle::detail {
 //     leave its entry to a napper relies on it as on a searcher, and the napper needs no heavy fence. The bit
 //     is in the same word as the counts, so that a poster that sees a later sleeper does not mistake a
 //     finished nap for a current one.
-//   - A thread that is about to park, or to wake all sleepers, reads the newest value by adding 0. A plain
-//     load might return an older one, which would cost a system call in vain.
+//   - A thread that looks for a permit, or wakes all sleepers, reads the newest value by adding 0. A plain
+//     load might return an older one: a napper that was unparked in place of another sleeper would miss that
+//     one's permit, and other threads would make a system call in vain.
 //   [S1] read counts             relaxed  after a light fence; in count() a guess
 //   [S2] claim sleepers          relaxed  only counts; P1 follows
 //   [S3] count this thread       relaxed  only counts
@@ -38,10 +39,10 @@ namespace coracle::detail {
 //   [S5] -> stopping             relaxed  a light fence follows, then S7
 //   [S6] count a sleeper         acquire  sees stopping; else S7 sees the sleeper   pairs with S7
 //   [S7] claim all sleepers      release  publishes stopping                        pairs with S6
-//   [S8] counts + 0              relaxed  S7 follows
+//   [S8] counts + 0              relaxed  reads the newest value; S7 follows
 //   [P1] permits + n             release  publishes the work queued before it  pairs with P2
 //   [P2] permits - 1             acquire  the first search finds that work     pairs with P1
-//   [P3] permits + 0             relaxed  P2 follows
+//   [P3] permits + 0             relaxed  reads the newest value; P2 follows
 class sleepers {
  public:
   static constexpr std::uint32_t one_sleeping = 1, napping = 1u << 15, one_searching = 1u << 16;
@@ -138,7 +139,7 @@ class sleepers {
     } while (!counts_.compare_exchange_weak(counts, counts + napping + one_sleeping - one_searching,
                                             memory_order_relaxed)); /*S3*/
     park(permits_, 0, &length);
-    // If this thread was unparked in place of another sleeper, it takes that one's permit: P3 cannot miss it.
+    // If this thread was unparked in place of another sleeper, it takes that one's permit.
     const bool claimed = take_permit();
     if (!claimed && wake_up_unclaimed(napping)) return true;
     counts_.fetch_sub(napping, memory_order_relaxed); /*S3*/
