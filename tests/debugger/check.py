@@ -148,6 +148,8 @@ def look(program, scenario, folder):
         return recorded(gdb(*before, *typed(TYPED[scenario]), "--args", program, scenario))
     if scenario == "misuse":
         return recorded(attach(program, "mutexes", TYPED[scenario]))
+    if scenario == "mutexes with -flto":
+        return recorded(attach(pathlib.Path(program).with_name(f"linked_{pathlib.Path(program).name}"), "mutexes", TYPED["mutexes"]))
     if scenario == "mutexes of a core":
         core = os.path.join(folder, "core")
         attach(program, "mutexes", ["info threads"], ("-ex", f"generate-core-file {core}"))
@@ -160,7 +162,7 @@ def look(program, scenario, folder):
 
 def look_with_lldb(program, scenario, folder):
     """The same by lldb."""
-    commands = TYPED[scenario.removesuffix(" of a core")]
+    commands = TYPED[scenario.partition(" ")[0]]
 
     def look_at(pid):
         return lldb([part.format(pid=pid, program=program, folder=folder) for part in IN_LLDB[scenario]], commands)
@@ -357,6 +359,16 @@ def complaints_about_probe():
         yield f"the coroutine that g++ runs before main() would be listed:\n{text}"
 
 
+def complaints_about_link_time():
+    """Whether symbols lose what link-time optimisation appends, in the forms of gdb and lldb and as the linker has them."""
+    expected = {"f() [clone .actor] [clone .lto_priv.0] [clone .cold]": "f() [clone .actor] [clone .cold]",
+                "f() (.resume.llvm.77)": "f() (.resume)", "bank (.lto_priv.1)": "bank", "_ZL4bank.lto_priv.1": "_ZL4bank"}
+    line = f"from coracle_debugger import records; print([records.as_compiled(each) for each in {list(expected)!r}])"
+    text = recorded(gdb("-ex", r"echo (gdb) \n", "-ex", f"python exec({line!r})"))
+    if text != f"(gdb) \n{list(expected.values())!r}\n":
+        yield f"symbols after link-time optimisation are read as\n{text}"
+
+
 def complaints_about_guard_pages():
     """Whether memory around guard pages, as in stacks of newer C libraries, is looked at."""
     lines = ("from coracle_debugger import host, memory", "import types",
@@ -397,7 +409,7 @@ def documentation():
 
 def expected_file(scenario, build):
     """That of the build, if it has one of its own."""
-    scenario = scenario.removesuffix(" of a core")
+    scenario = scenario.partition(" ")[0]
     own = HERE / "expected" / f"{scenario}.{build}.txt"
     return own if own.exists() else HERE / "expected" / f"{scenario}.txt"
 
@@ -455,7 +467,7 @@ def is_other_than_expected(title, text, file):
 def main():
     updates = "--update" in sys.argv
     program, build = [argument for argument in sys.argv[1:] if argument != "--update"]
-    scenarios = [*TYPED, "mutexes of a core"]
+    scenarios = [*TYPED, "mutexes of a core", *(["mutexes with -flto"] if build == "g++-O2" else [])]
     failed = 0
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
         for debugger, function, looked_at in (("gdb", look, scenarios), ("lldb", look_with_lldb, IN_LLDB)):
@@ -465,7 +477,7 @@ def main():
                 failed += is_other_than_expected(f"{scenario} in {debugger}", text, expected_file(scenario, build))
     for complaint in (*complaints_about_coracle_ps(program, build), *complaints_about_frame_memory(program),
                       *complaints_about_crowd(program), *complaints_about_missing_symbols(program), *complaints_about_probe(),
-                      *complaints_about_guard_pages()):
+                      *complaints_about_guard_pages(), *complaints_about_link_time()):
         failed += 1
         print(complaint)
     if operations_of_debugger() != names_of_operations():

