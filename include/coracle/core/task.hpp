@@ -125,6 +125,14 @@ class [[nodiscard("a task that is not awaited does nothing: co_await it, or pass
 };
 
 namespace detail {
+/// A conversion, so that any other operator<< is preferred.
+struct printed_task {
+  template <class T>
+  printed_task(const task<T>&) noexcept;
+};
+template <class Stream>
+void operator<<(Stream&&, printed_task) = delete;  // co_await the task, which gives its result
+
 struct made_of_anything {
   template <class... Args>
   made_of_anything(Args&&...) noexcept;
