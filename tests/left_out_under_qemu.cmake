@@ -6,7 +6,8 @@ set(files
     # clone(2) with CLONE_PIDFD, which starts a process
     process_test cancellation_test
     # process_vm_readv(2), by which frames are read
-    async_stacktrace_test exception_trace_test free_frames_test live_coroutines_test trace_test)
+    async_stacktrace_test exception_trace_test free_frames_test live_coroutines_test trace_test
+    trace_foreign_test trace_long_turns_test)
 set(cases
     "as_io_result: a process*"
     # preadv2(2) with RWF_NOWAIT, which reads what is in memory

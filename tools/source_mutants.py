@@ -51,7 +51,7 @@ MUTANTS = [
     ("core/detail/stoppable_wait.hpp", "stopped", "a wait that was stopped on the way into the queue throws",
      "    return Ends && node_.progress() == queued_waiter::cancelled &&\n           end_refused(node_, resumed_at_end<Ends>(), CORACLE_EXCEPTIONS());\n",
      "    return false;\n"),
-    ("compose/single_flight.hpp", "stopped", "the work of a flight is stopped before it is known for whom",
+    ("compose/single_flight.hpp", "stopped_shared", "the work of a flight is stopped before it is known for whom",
      "    awaited_by_ = last_caller;\n    source.request_stop(why);\n",
      "    source.request_stop(why);\n    awaited_by_ = last_caller;\n"),
     ("src/io/io_service.cpp", "io_timers", "a timer is cancelled before it is known why",

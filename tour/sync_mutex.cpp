@@ -30,7 +30,7 @@ task<> fight(arena& at, std::uint64_t rounds) {
   for (std::uint64_t i = 0; i != rounds; ++i) {
     const bool at_once = at.mutex.try_lock();
     if (!at_once) co_await at.mutex.lock_async();
-    const coracle::async_mutex_lock held(at.mutex);
+    const auto held = coracle::async_mutex_lock::adopt(at.mutex);
     if (!at_once) ++at.result.waits;
     const std::uint64_t seen = at.result.counted;
     co_await at.pool.schedule();

@@ -33,7 +33,7 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_mute
  public:
   /// Takes over a lock that the caller holds.
   explicit async_mutex_lock(coracle::async_mutex& held, std::adopt_lock_t) noexcept
-      : coracle::async_mutex_lock(held) {}
+      : coracle::async_mutex_lock(adopt(held)) {}
   async_mutex_lock(coracle::async_mutex_lock&& other) noexcept  // NOLINT: what scoped_lock_async() gives
       : coracle::async_mutex_lock(std::move(other)) {}
 };

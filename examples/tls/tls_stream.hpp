@@ -146,7 +146,7 @@ class stream {
   /// what is left or has failed is for the next writer.
   coracle::task<> flush_if_idle() {
     if (BIO_pending(to_send_) == 0 || !sending_.try_lock()) co_return;
-    const coracle::async_mutex_lock lock{sending_};
+    const auto lock = coracle::async_mutex_lock::adopt(sending_);
     static_cast<void>(co_await coracle::as_outcome(send_pending()));
   }
   /// Requires: sending_ is locked.

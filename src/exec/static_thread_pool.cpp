@@ -182,9 +182,10 @@ void static_thread_pool::shared_state::start_threads() {
   for (const std::unique_ptr<worker>& each : workers_) {
     detail::thread_handle started;
     const int error = detail::start_thread(started, &enter, each.get());
-    if (error != 0)
-      CORACLE_THROW(std::system_error(error, std::generic_category(), "a static_thread_pool's thread"),
-                    "a static_thread_pool's thread could not be started");
+    if (error != 0) {
+      constexpr const char* what = "cannot start a thread of a static_thread_pool";
+      CORACLE_THROW(std::system_error(error, std::generic_category(), what), what);
+    }
     threads_.push_back(started);
   }
 }

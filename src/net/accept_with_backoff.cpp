@@ -41,11 +41,11 @@ void detail::refusals::tell() const {
   const std::system_error why{EMFILE, std::system_category(), "a connection was refused"};
   told(std::make_exception_ptr(why));
 }
+coracle::detail::library_task<> detail::pause_body(std::chrono::milliseconds duration) {
+  co_await sleep_for(duration);
+}
 coracle::detail::library_task<> detail::pause_body(std::chrono::milliseconds duration, stop_token token) {
-  if (token == stop_token{}) {
-    co_await sleep_for(duration);
-  } else {
-    co_await with_stop(sleep_for(duration), token);
-  }
+  auto sleep = with_stop(sleep_for(duration), std::move(token));
+  co_await std::move(sleep);
 }
 }  // namespace coracle::net

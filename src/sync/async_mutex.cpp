@@ -49,7 +49,7 @@ void async_mutex::unlock_contended(std::uintptr_t seen) noexcept {
 
 void async_mutex::unlock_queue() noexcept {
   const std::uintptr_t seen = state_.lock();
-  CORACLE_REQUIRE(seen != is_free && (seen & (is_held | waiter_woken)) != waiter_woken,
+  CORACLE_REQUIRE(!is_unheld(seen),
                   "unlock() of an async_mutex that is not held: lock it first, and unlock it once");
   if ((seen & waiter_woken) != 0) return state_.unlock(seen - is_held);
   state_.queue_up(seen);

@@ -100,7 +100,7 @@ template <bool Predicate>
 class condition_variable_case final : public cancellation_case {
   coracle::task<> operation() override {
     lock();
-    coracle::async_mutex_lock held{mutex_};
+    auto held = coracle::async_mutex_lock::adopt(mutex_);
     try {
       co_await wait(held);
     } catch (const coracle::operation_cancelled&) {

@@ -180,6 +180,12 @@ def run_coracle_ps(program, scenario, *options, environment=None):
     return done.returncode, done.stdout + done.stderr
 
 
+def with_lldb_alone(folder):
+    """An environment in which there is no gdb."""
+    os.symlink(shutil.which("lldb-22"), os.path.join(folder, "lldb-22"))
+    return {**os.environ, "PATH": folder}
+
+
 def complaints_about_lines(program, coroutines):
     """Whether `coracle-ps --lines` knows, without the process, the lines where these coroutines are."""
     command = [sys.executable, COMMANDS / "coracle_ps.py", "--lines", program]
@@ -225,7 +231,8 @@ def complaints_about_permission():
             stand_in.chmod(0o755)
             done = subprocess.run([sys.executable, COMMANDS / "coracle_ps.py", "1"], capture_output=True, text=True, timeout=LONGEST,
                                   check=False, env={**os.environ, "PATH": folder})
-        if done.returncode != 1 or not done.stderr.startswith(f"coracle-ps: {refusal.rstrip('.')}: use sudo, or "):
+        said = refusal.removeprefix("error: ").rstrip(".")
+        if done.returncode != 1 or not done.stderr.startswith(f"coracle-ps: {said}: use sudo, or "):
             yield f"coracle-ps, where {name} may not attach: {done}"
 
 
@@ -251,8 +258,7 @@ def complaints_about_coracle_ps(program, build):
     if run_coracle_ps(program, "event", "--deadlocks") != (3, printed_by("coracle deadlocks", "event", build)):
         yield "coracle-ps --deadlocks finds something else than `coracle deadlocks`"
     with tempfile.TemporaryDirectory() as folder:
-        os.symlink(shutil.which("lldb-22"), os.path.join(folder, "lldb-22"))
-        without_gdb = run_coracle_ps(program, "event", "--deadlocks", environment={**os.environ, "PATH": folder})
+        without_gdb = run_coracle_ps(program, "event", "--deadlocks", environment=with_lldb_alone(folder))
     if without_gdb != (3, printed_by("coracle deadlocks", "event", build)):
         yield f"coracle-ps --deadlocks by lldb, where there is no gdb: {without_gdb}"
     code, text = run_coracle_ps(program, "mutexes", "--json")
@@ -298,8 +304,7 @@ def complaints_about_frame_memory(program):
     if not any(row["free_in_threads"] in (37, 38) for row in waiting) or any(row["free_for_all"] for row in small):
         yield f"coracle-ps --memory does not find 40 small frames, two of them in use:\n{text}"
     with tempfile.TemporaryDirectory() as folder:
-        os.symlink(shutil.which("lldb-22"), os.path.join(folder, "lldb-22"))
-        in_lldb = run_coracle_ps(program, "frames", "--memory", environment={**os.environ, "PATH": folder})[1]
+        in_lldb = run_coracle_ps(program, "frames", "--memory", environment=with_lldb_alone(folder))[1]
         stripped = pathlib.Path(folder, pathlib.Path(program).name)
         subprocess.run(["strip", "--strip-debug", "-o", program_of(stripped, "frames"), program_of(program, "frames")], check=True)
         without = json.loads(run_coracle_ps(stripped, "frames", "--memory", "--json")[1])
@@ -340,6 +345,9 @@ def complaints_about_missing_symbols(program):
         subprocess.run(["strip", "-o", stripped, program], check=True)
         text = recorded(attach(stripped, "mutexes", [f"coracle {each}" for each in commands]))
         by_program = [run_coracle_ps(stripped, "mutexes", option) for option in ("--json", "--deadlocks")]
+        only_lldb = with_lldb_alone(folder)  # which ends at the first error
+        by_program += [run_coracle_ps(stripped, "mutexes", option, environment=only_lldb)
+                       for option in ("--json", "--deadlocks", "--memory", "--why")]
     for each in commands_in(text):
         command, _, said = each.partition("\n")
         if not said.startswith(expected) or said.count("\n") != 1:

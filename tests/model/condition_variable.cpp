@@ -169,7 +169,7 @@ void notified_one_destroys_it() {
 
 /// Waits without a predicate. Holds the lock afterwards, however the wait ended.
 detached_in_place wait_until_stopped(const stoppable_place&, guarded& at, wait_end& end) {
-  auto lock = async_mutex_lock{at.mutex};
+  auto lock = async_mutex_lock::adopt(at.mutex);
   try {
     co_await at.changed.wait(lock);
     end = wait_end::carried_out;
@@ -179,7 +179,7 @@ detached_in_place wait_until_stopped(const stoppable_place&, guarded& at, wait_e
   ++at.items;
 }
 detached_in_place take_until_stopped(const stoppable_place&, guarded& at, wait_end& end) {
-  auto lock = async_mutex_lock{at.mutex};
+  auto lock = async_mutex_lock::adopt(at.mutex);
   const auto filled = [&] { return at.items != 0; };
   try {
     co_await at.changed.wait(lock, filled);
@@ -265,7 +265,7 @@ void stop_and_put_against_start() {
 /// Waits for one of two variables, each with a mutex of its own, as branches of one choice.
 detached_in_place wait_as_branch(const stoppable_place&, coracle::detail::choice&, guarded& at,
                                  wait_end& end) {
-  auto lock = async_mutex_lock{at.mutex};
+  auto lock = async_mutex_lock::adopt(at.mutex);
   try {
     co_await at.changed.wait(lock);
     end = wait_end::carried_out;
@@ -295,7 +295,7 @@ void one_of_two() {
 /// The same with a predicate that does not hold as the wait begins.
 detached_in_place take_as_branch(const stoppable_place&, coracle::detail::choice&, guarded& at,
                                  wait_end& end) {
-  auto lock = async_mutex_lock{at.mutex};
+  auto lock = async_mutex_lock::adopt(at.mutex);
   const auto filled = [&] { return at.items != 0; };
   try {
     co_await at.changed.wait(lock, filled);

@@ -58,6 +58,11 @@ constexpr misuse all[] = {
        if (mutex.try_lock()) mutex.unlock();
        mutex.unlock();
      }},
+    {"adopt() of an async_mutex that is not held",
+     [] {
+       async_mutex mutex;
+       static_cast<void>(async_mutex_lock::adopt(mutex));
+     }},
     {"an async_mutex was destroyed while it was held", [] { static_cast<void>(async_mutex().try_lock()); }},
     {"release() of more permits", [] { async_semaphore{async_semaphore::max()}.release(); }},
     {"release() of more permits", [] { async_semaphore{1}.release(async_semaphore::max()); }},

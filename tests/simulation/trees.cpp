@@ -1,7 +1,6 @@
 // tests/simulation/trees.cpp -- random trees of combinators: when a node resumes, its children have ended.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <array>
 #include <coracle/compose/as_completed.hpp>
 #include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/async_scope.hpp>
@@ -27,149 +26,26 @@
 #include <vector>
 
 #include "leaves.hpp"
+#include "tree_nodes.hpp"
 #include "world.hpp"
 
 namespace {
 using namespace std::chrono_literals;
 using coracle_test::leaves;
+using coracle_test::record;
+using coracle_test::records;
+using coracle_test::spot;
 using coracle_test::task;
+using coracle_test::tree_nodes;
 using coracle_test::world;
 
-/// The position of a node: how many levels may be below it, and the value of `forest::mark` there.
-struct spot {
-  int levels, mark;
-  [[nodiscard]] spot below() const noexcept { return {levels - 1, mark}; }
-};
-
-/// What a child records in the frame of its parent, where a child that continued to run would be detected.
-struct record {
-  enum state { not_begun, runs, ended, failed, cancelled } now = not_begun;
-  int value = 0;
-};
-using records = std::array<record, 5>;
-
-bool is_cancellation(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const coracle::operation_cancelled&) {
-    return true;
-  } catch (const std::exception&) {  // one of ours, a timeout, or several
-    return false;
-  }
-}
-
-class forest {
+/// A node of each kind; `here` is where its children stand.
+class forest final : public tree_nodes {
  public:
-  forest(world& its_world, leaves& its_leaves) : w(its_world), leaves_(its_leaves) {}
-
-  task<int> node(spot here) {
-    const counted meanwhile{*this};
-    coracle::executor* const home = coracle::current_executor();
-    std::exception_ptr error;
-    int value = 0;
-    try {
-      if (here.levels == 0 || --nodes_left < 0 || w.one_in(6)) {
-        value = co_await leaf(here);
-      } else {
-        const shape each = some_shape();
-        value = co_await (this->*each)(here.below());
-      }
-    } catch (...) {
-      error = std::current_exception();
-    }
-    w.expect(coracle::current_executor() == home, "a coroutine goes on where it was");
-    const int marked = co_await mark.value();
-    w.expect(marked == here.mark, "a value bound further up is seen");
-    if (error) std::rethrow_exception(error);
-    co_return value;
-  }
-
-  world& w;
-  int alive = 0;  // coroutines that have begun, and are not destroyed
+  using tree_nodes::tree_nodes;
 
  private:
   using shape = task<int> (forest::*)(spot);
-  struct counted {
-    explicit counted(forest& among) noexcept : trees(among) { ++trees.alive; }
-    counted(const counted&) = delete;
-    counted& operator=(const counted&) = delete;
-    ~counted() { --trees.alive; }
-    forest& trees;
-  };
-
-  /// A child that a stop request ends may be destroyed where it waits.
-  struct running {
-    explicit running(record& its_own) noexcept : own(its_own) { own.now = record::runs; }
-    running(const running&) = delete;
-    running& operator=(const running&) = delete;
-    ~running() {
-      if (own.now == record::runs) own.now = record::cancelled;
-    }
-    record& own;
-  };
-
-  task<int> leaf(spot here) {
-    const counted meanwhile{*this};
-    if (w.one_in(16)) drop_unstarted(here);
-    co_return co_await leaves_.any();
-  }
-  void drop_unstarted(spot here) {
-    records of;
-    [[maybe_unused]] const auto never = node(here);
-    auto both = coracle::when_all(child<int>(here, of[0]), child<std::string>(here, of[1]));
-    const auto moved = std::move(both);
-  }
-
-  /// A child of a node that returns its value as a T.
-  template <class T>
-  task<T> child(spot here, record& own) {
-    const counted meanwhile{*this};
-    const running until_destroyed{own};
-    try {
-      own.value = co_await node(here);
-      own.now = record::ended;
-    } catch (const coracle::operation_cancelled&) {
-      throw;
-    } catch (...) {
-      own.now = record::failed;
-      throw;
-    }
-    if constexpr (std::is_same_v<T, std::string>) {
-      co_return std::to_string(own.value) + ", and so long that it stands on the heap";
-    } else if constexpr (!std::is_void_v<T>) {
-      co_return own.value;
-    }
-  }
-  template <class T>
-  std::vector<task<T>> some(spot here, records& of) {
-    std::vector<task<T>> children;
-    for (unsigned i = 0, count = 1 + w.below(5); i != count; ++i) children.push_back(child<T>(here, of[i]));
-    return children;
-  }
-  /// Awaits `family` and then checks the children. If `shows_errors`, no error of a child may be lost.
-  task<int> over(task<int> family, const records& of, bool shows_errors) {
-    std::exception_ptr error;
-    int value = 0;
-    try {
-      value = co_await std::move(family);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    const auto any_is = [&](record::state state) {
-      return std::ranges::any_of(of, [state](const record& each) { return each.now == state; });
-    };
-    w.expect(!any_is(record::runs), "no child runs on");
-    if (shows_errors && any_is(record::failed))
-      w.expect(error && !is_cancellation(error), "no error is lost");
-    if (error) std::rethrow_exception(error);
-    co_return value;
-  }
-  void expect_value(int value, const record& of) {
-    w.expect(of.now == record::ended && of.value == value, "a result is its child's");
-  }
-  void expect_value(const std::string& value, const record& of) { expect_value(std::stoi(value), of); }
-
-  // ---- a node of each kind; `here` is where its children stand ----
 
   task<int> when_all(spot here) {
     records of;
@@ -459,7 +335,7 @@ class forest {
     co_return co_await over(family(), of, true);
   }
 
-  shape some_shape() noexcept {
+  task<int> some_family(spot here) override {
     static constexpr shape shapes[] = {&forest::when_all,
                                        &forest::when_all_of_many,
                                        &forest::when_all_ready,
@@ -483,12 +359,9 @@ class forest {
                                        &forest::stream,
                                        &forest::later,
                                        &forest::nested};
-    return shapes[w.below(std::size(shapes))];
+    const shape each = shapes[w.below(std::size(shapes))];
+    return (this->*each)(here);
   }
-
-  const coracle::task_local<int> mark{0};
-  leaves& leaves_;
-  int nodes_left = 40;  // so many may have children
 };
 
 void tree(coracle_test::simulation& sim) {

@@ -57,7 +57,7 @@ TEST_CASE(
   int calls = 0;
   const auto looks = [&calls] { return ++calls != 0; };
   REQUIRE(s.mutex.try_lock());
-  coracle::async_mutex_lock lock{s.mutex};
+  auto lock = coracle::async_mutex_lock::adopt(s.mutex);
   run_stoppable(stop.get_token(), s.changed.wait(lock), s.log, 1);
   run_stoppable(stop.get_token(), s.changed.wait(lock, looks), s.log, 2);
   CHECK(s.log == std::vector{-1, -2});

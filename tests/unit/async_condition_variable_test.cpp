@@ -285,7 +285,7 @@ TEST_CASE("async_condition_variable: waiting and notifying allocate nothing" *
 TEST_CASE("async_mutex_lock: mutex() is the one it holds, and null after a move") {
   async_mutex mutex;
   REQUIRE(mutex.try_lock());
-  coracle::async_mutex_lock first{mutex};
+  auto first = coracle::async_mutex_lock::adopt(mutex);
   CHECK(first.mutex() == &mutex);
   const coracle::async_mutex_lock second{std::move(first)};
   CHECK(first.mutex() == nullptr);

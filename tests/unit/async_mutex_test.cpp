@@ -22,6 +22,7 @@
 
 namespace {
 using coracle::async_mutex;
+using coracle::async_mutex_lock;
 using coracle::testing::manual_scheduler;
 using coracle_test::detached;
 using coracle_test::is_free;
@@ -265,9 +266,9 @@ TEST_CASE("async_mutex: a scoped lock that was moved from does not unlock") {
   async_mutex mutex;
   REQUIRE(mutex.try_lock());
   {
-    coracle::async_mutex_lock first{mutex};
+    auto first = async_mutex_lock::adopt(mutex);
     {
-      const coracle::async_mutex_lock second{std::move(first)};
+      const async_mutex_lock second{std::move(first)};
       CHECK_FALSE(mutex.try_lock());
     }
     REQUIRE(mutex.try_lock());
@@ -281,13 +282,13 @@ TEST_CASE("async_mutex: assigning to a scoped lock unlocks what it held, and tak
   REQUIRE(one.try_lock());
   REQUIRE(two.try_lock());
   {
-    coracle::async_mutex_lock lock{one}, other{two};
+    auto lock = async_mutex_lock::adopt(one), other = async_mutex_lock::adopt(two);
     lock = std::move(other);
     CHECK(lock.mutex() == &two);
     CHECK(other.mutex() == nullptr);
     CHECK(is_free(one));
     CHECK_FALSE(is_free(two));
-    coracle::async_mutex_lock& same = lock;
+    async_mutex_lock& same = lock;
     lock = std::move(same);
     CHECK_FALSE(is_free(two));
     const auto lock_one = [&]() -> coracle::task<> { lock = co_await one.scoped_lock_async(); };
@@ -425,6 +426,43 @@ TEST_CASE("async_mutex: unlock() of a mutex that is not held ends the program an
         }) == "coracle: unlock() of an async_mutex that is not held: lock it first, and unlock it once\n");
 }
 
+TEST_CASE("async_mutex_lock: adopt() of a mutex that is not held ends the program and says so") {
+  const char* const message =
+      "coracle: adopt() of an async_mutex that is not held: lock it first, or co_await scoped_lock_async()\n";
+  CHECK(coracle_test::abort_message([] {
+          async_mutex mutex;
+          static_cast<void>(async_mutex_lock::adopt(mutex));
+        }) == message);
+  CHECK(coracle_test::abort_message([] {
+          async_mutex mutex;
+          manual_scheduler place;
+          std::vector<int> log;
+          static_cast<void>(mutex.try_lock());
+          lock_on(place, mutex, log, 1);
+          place.run_all();
+          mutex.unlock();  // wakes the waiter, which has not taken it yet
+          static_cast<void>(async_mutex_lock::adopt(mutex));
+        }) == message);
+}
+
+TEST_CASE("async_mutex_lock: a mutex that others wait for can be adopted") {
+  async_mutex mutex;
+  std::vector<int> log{0};
+  REQUIRE(mutex.try_lock());
+  lock_and_log(mutex, log, 1);
+  {
+    const auto lock = async_mutex_lock::adopt(mutex);
+    CHECK(log.back() == 0);
+  }
+  lock_and_log(mutex, log, 2);
+  lock_and_log(mutex, log, 3);
+  for (int holder = 1; holder != 4; ++holder) {
+    const auto lock = async_mutex_lock::adopt(mutex);
+    CHECK(log.back() == holder);
+  }
+  CHECK(is_free(mutex));
+}
+
 TEST_CASE("async_mutex: locking, waiting and unlocking allocate nothing" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   async_mutex mutex;
@@ -458,9 +496,8 @@ static_assert(noexcept(std::declval<lock_awaiter&>().await_ready()) &&
               noexcept(std::declval<lock_awaiter&>().await_suspend(std::noop_coroutine())) &&
               !noexcept(std::declval<lock_awaiter&>().await_resume()));
 static_assert(std::is_void_v<coracle::await_result_t<async_mutex::lock_operation>>);
-static_assert(
-    std::is_same_v<coracle::await_result_t<async_mutex::scoped_lock_operation>, coracle::async_mutex_lock>);
-static_assert(!std::is_copy_constructible_v<coracle::async_mutex_lock> &&
-              std::is_nothrow_move_constructible_v<coracle::async_mutex_lock> &&
-              std::is_nothrow_move_assignable_v<coracle::async_mutex_lock>);
+static_assert(std::is_same_v<coracle::await_result_t<async_mutex::scoped_lock_operation>, async_mutex_lock>);
+static_assert(!std::is_copy_constructible_v<async_mutex_lock> &&
+              std::is_nothrow_move_constructible_v<async_mutex_lock> &&
+              std::is_nothrow_move_assignable_v<async_mutex_lock>);
 }  // namespace

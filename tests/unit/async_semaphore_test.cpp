@@ -136,7 +136,7 @@ TEST_CASE("async_semaphore: a permit that was moved from gives nothing back") {
   async_semaphore semaphore{1};
   REQUIRE(semaphore.try_acquire());
   {
-    coracle::async_semaphore_permit first{semaphore};
+    auto first = coracle::async_semaphore_permit::adopt(semaphore);
     {
       const coracle::async_semaphore_permit second{std::move(first)};
       CHECK_FALSE(semaphore.try_acquire());
@@ -151,7 +151,8 @@ TEST_CASE("async_semaphore: assigning to a permit releases what it held, and tak
   REQUIRE(one.try_acquire());
   REQUIRE(two.try_acquire());
   {
-    coracle::async_semaphore_permit permit{one}, other{two};
+    auto permit = coracle::async_semaphore_permit::adopt(one);
+    auto other = coracle::async_semaphore_permit::adopt(two);
     permit = std::move(other);
     CHECK(drain(one) == 1);
     coracle::async_semaphore_permit& same = permit;

@@ -22,6 +22,8 @@
 
 namespace {
 using coracle::async_shared_mutex;
+using coracle::async_shared_mutex_lock;
+using coracle::async_shared_mutex_shared_lock;
 using coracle_test::detached;
 using coracle_test::is_free;
 using coracle_test::read;
@@ -175,14 +177,14 @@ TEST_CASE("async_shared_mutex: scoped locks that were moved from do not unlock")
   async_shared_mutex mutex;
   REQUIRE(mutex.try_lock());
   {
-    coracle::async_shared_mutex_lock first{mutex};
-    const coracle::async_shared_mutex_lock second{std::move(first)};
+    auto first = async_shared_mutex_lock::adopt(mutex);
+    const async_shared_mutex_lock second{std::move(first)};
     CHECK_FALSE(mutex.try_lock_shared());
   }
   REQUIRE(mutex.try_lock_shared());
   {
-    coracle::async_shared_mutex_shared_lock first{mutex};
-    const coracle::async_shared_mutex_shared_lock second{std::move(first)};
+    auto first = async_shared_mutex_shared_lock::adopt(mutex);
+    const async_shared_mutex_shared_lock second{std::move(first)};
     CHECK_FALSE(mutex.try_lock());
   }
   CHECK(is_free(mutex));
@@ -193,10 +195,10 @@ TEST_CASE("async_shared_mutex: assigning to a scoped lock unlocks what it held, 
   REQUIRE(one.try_lock());
   REQUIRE(two.try_lock());
   {
-    coracle::async_shared_mutex_lock lock{one}, other{two};
+    auto lock = async_shared_mutex_lock::adopt(one), other = async_shared_mutex_lock::adopt(two);
     lock = std::move(other);
     CHECK(is_free(one));
-    coracle::async_shared_mutex_lock& same = lock;
+    async_shared_mutex_lock& same = lock;
     lock = std::move(same);
     CHECK_FALSE(is_free(two));
     lock = std::move(other);  // which holds none
@@ -205,10 +207,11 @@ TEST_CASE("async_shared_mutex: assigning to a scoped lock unlocks what it held, 
   REQUIRE(one.try_lock_shared());
   REQUIRE(two.try_lock_shared());
   {
-    coracle::async_shared_mutex_shared_lock lock{one}, other{two};
+    auto lock = async_shared_mutex_shared_lock::adopt(one);
+    auto other = async_shared_mutex_shared_lock::adopt(two);
     lock = std::move(other);
     CHECK(is_free(one));
-    coracle::async_shared_mutex_shared_lock& same = lock;
+    async_shared_mutex_shared_lock& same = lock;
     lock = std::move(same);
     CHECK_FALSE(is_free(two));
   }
@@ -219,8 +222,8 @@ TEST_CASE("async_shared_mutex: an exception that leaves the scope unlocks and le
   async_shared_mutex mutex;
   std::string log;
   const auto fail = [&](bool alone) -> coracle::task<> {
-    std::optional<coracle::async_shared_mutex_lock> lock;
-    std::optional<coracle::async_shared_mutex_shared_lock> shared;
+    std::optional<async_shared_mutex_lock> lock;
+    std::optional<async_shared_mutex_shared_lock> shared;
     if (alone) {
       lock.emplace(co_await mutex.scoped_lock_async());
     } else {
@@ -381,6 +384,23 @@ TEST_CASE("async_shared_mutex: to unlock what is not held ends the program and s
         "coracle: unlock_shared() of an async_shared_mutex that no reader holds: writers call unlock()\n");
 }
 
+TEST_CASE("async_shared_mutex: adopt() of what is not held ends the program and says so") {
+  CHECK(coracle_test::abort_message([] {
+          async_shared_mutex mutex;
+          static_cast<void>(mutex.try_lock_shared());
+          static_cast<void>(async_shared_mutex_lock::adopt(mutex));
+        }) ==
+        "coracle: adopt() of an async_shared_mutex that no writer holds: lock it first, or co_await "
+        "scoped_lock_async()\n");
+  CHECK(coracle_test::abort_message([] {
+          async_shared_mutex mutex;
+          static_cast<void>(mutex.try_lock());
+          static_cast<void>(async_shared_mutex_shared_lock::adopt(mutex));
+        }) ==
+        "coracle: adopt() of an async_shared_mutex that no reader holds: lock it first, or co_await "
+        "scoped_lock_shared_async()\n");
+}
+
 TEST_CASE("async_shared_mutex: locking, waiting and unlocking allocate nothing" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   async_shared_mutex mutex;
@@ -408,8 +428,6 @@ TEST_CASE("async_shared_mutex: locking, waiting and unlocking allocate nothing" 
 }
 
 // The static guarantees of the header.
-using coracle::async_shared_mutex_lock;
-using coracle::async_shared_mutex_shared_lock;
 static_assert(std::is_nothrow_move_assignable_v<async_shared_mutex_lock> &&
               std::is_nothrow_move_assignable_v<async_shared_mutex_shared_lock>);
 using lock_awaiter = async_shared_mutex::lock_operation;

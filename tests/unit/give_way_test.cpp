@@ -19,6 +19,7 @@
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/generators/async_generator.hpp>
 #include <coracle/streams/ends.hpp>
+#include <coracle/streams/merge.hpp>
 #include <coracle/streams/stages.hpp>
 #include <coracle/streams/stream.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
@@ -153,6 +154,12 @@ TEST_CASE("giving way: sequences, and results that are there") {
   namespace streams = coracle::streams;
   const auto stream = [&] { return endless() | streams::take(2) | streams::collect(); };
   CHECK(rounds_beside_others(stream) <= 128);
+  const auto nothing = [&] { return endless() | streams::take(0) | streams::collect(); };
+  CHECK(rounds_beside_others(nothing) <= 128);
+  const auto zipped = [&] {
+    return streams::zip(endless() | streams::take(0), endless()) | streams::for_each([](auto&&) {});
+  };
+  CHECK(rounds_beside_others(zipped) <= 128);
 }
 std::uint64_t ticks = 0;
 std::uint64_t told_clock() noexcept { return ticks; }

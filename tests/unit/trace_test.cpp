@@ -1,10 +1,8 @@
+// tests/unit/trace_test.cpp -- traces of what threads run, and of what each task waits for.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <coracle/compose/when_all.hpp>
@@ -15,7 +13,6 @@
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/exec/strand.hpp>
 #include <coracle/inspect/live_coroutines.hpp>
-#include <coracle/inspect/long_turns.hpp>
 #include <coracle/inspect/trace.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/stream_descriptor.hpp>
@@ -23,113 +20,24 @@
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/poll.hpp>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <map>
 #include <new>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "../../src/inspect/turn_recorder.hpp"
+#include "traced_tasks.hpp"
 
 using namespace coracle;
-
-namespace {
-/// A slice of a trace: each is a line of the JSON.
-struct trace_slice {
-  std::string name, task, before;
-  int process = 0;
-  long track = 0;
-  double begin = 0, end = 0;
-};
-/// Returns the value after the key, up to the next quote or comma.
-std::string trace_value(const std::string& line, const std::string& key) {
-  const std::size_t at = line.find("\"" + key + "\":");
-  if (at == std::string::npos) return {};
-  std::size_t begin = at + key.size() + 3;
-  const bool is_text = line[begin] == '"';
-  begin += is_text;
-  return line.substr(begin, line.find_first_of(is_text ? "\"" : ",}", begin) - begin);
-}
-std::string without_unit(std::string text) {
-  const std::string name = "trace_test::";
-  for (std::size_t at; (at = text.find(name)) != std::string::npos;) text.erase(at, name.size());
-  return text;
-}
-/// Returns the table with one space between its columns.
-std::string without_padding(std::string text) {
-  for (std::size_t at; (at = text.find("  ")) != std::string::npos;) text.erase(at, 1);
-  return text;
-}
-std::vector<trace_slice> slices_of(const std::string& json) {
-  std::vector<trace_slice> found;
-  for (std::size_t at = 0; at < json.size();) {
-    const std::size_t end = std::min(json.find('\n', at), json.size());
-    const std::string line = without_unit(json.substr(at, end - at));
-    at = end + 1;
-    if (trace_value(line, "ph") != "X") continue;
-    trace_slice each;
-    each.name = trace_value(line, "name");
-    each.task = trace_value(line, "task");
-    each.before = trace_value(line, "before");
-    each.process = std::atoi(trace_value(line, "pid").c_str());
-    each.track = std::atol(trace_value(line, "tid").c_str());
-    each.begin = std::atof(trace_value(line, "ts").c_str());
-    each.end = each.begin + std::atof(trace_value(line, "dur").c_str());
-    found.push_back(each);
-  }
-  return found;
-}
-/// Returns true if of two slices on one track, one contains the other or they do not overlap.
-bool slices_nest(std::vector<trace_slice> all) {
-  std::map<std::pair<int, long>, std::vector<trace_slice>> tracks;
-  for (trace_slice& each : all) tracks[{each.process, each.track}].push_back(each);
-  constexpr double rounding = 0.002;
-  for (auto& [where, its] : tracks) {
-    std::sort(its.begin(), its.end(), [](const trace_slice& a, const trace_slice& b) {
-      return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
-    });
-    std::vector<double> open;
-    for (const trace_slice& each : its) {
-      while (!open.empty() && open.back() <= each.begin + rounding) open.pop_back();
-      if (!open.empty() && each.end > open.back() + rounding) return false;
-      open.push_back(each.end);
-    }
-  }
-  return true;
-}
-std::size_t count_slices(const std::vector<trace_slice>& in, int process, const std::string& name,
-                         const std::string& task) {
-  return static_cast<std::size_t>(std::count_if(in.begin(), in.end(), [&](const trace_slice& each) {
-    return each.process == process && each.name == name && each.task == task;
-  }));
-}
-
-async_mutex traced_lock;
-task<> traced_child(int) {
-  const auto held = co_await traced_lock.scoped_lock_async();
-  co_await this_task::yield();
-}
-task<> traced_parent() {
-  co_await this_task::yield();
-  co_await when_all(traced_child(1), traced_child(2));
-  co_await traced_child(3);
-}
-task<> start_on(auto& scheduler, task<> work) {
-  co_await scheduler.schedule();
-  co_await std::move(work);
-}
-void run_all(run_loop& loop, task<> work) {
-  auto polled = testing::poll(start_on(loop, std::move(work)));
-  polled.run();
-  while (loop.run_one()) {
-  }
-  REQUIRE(polled.run());
-}
-}  // namespace
+using coracle_test::count_slices;
+using coracle_test::run_all;
+using coracle_test::slices_nest;
+using coracle_test::slices_of;
+using coracle_test::start_on;
+using coracle_test::trace_slice;
+using coracle_test::traced_parent;
+using coracle_test::without_padding;
+using coracle_test::without_unit;
 
 TEST_CASE("trace: the turns of a run_loop, and what each task waited for") {
   run_loop loop;
@@ -301,150 +209,6 @@ TEST_CASE("trace: an operation of an io_service is a wait for I/O") {
   const std::vector<trace_slice> slices = slices_of(stop_trace().to_json());
   CHECK(std::any_of(slices.begin(), slices.end(),
                     [](const trace_slice& each) { return each.before == "waits for I/O"; }));
-}
-
-namespace {
-/// A coroutine of another library, which has its continuation where a task has its parent.
-struct foreign_work {
-  struct promise_type {
-    std::uintptr_t result = 0;
-    std::uintptr_t continued;  // a coroutine, or anything
-
-    explicit promise_type(std::uintptr_t word, auto&...) noexcept : continued(word) {}
-    foreign_work get_return_object() noexcept { return foreign_work(handle_of(*this)); }
-    std::suspend_always initial_suspend() noexcept { return {}; }
-    struct continues {
-      bool await_ready() noexcept { return false; }
-      std::coroutine_handle<> await_suspend(std::coroutine_handle<promise_type> self) noexcept {
-        if (!self.promise().result) return std::noop_coroutine();
-        return std::coroutine_handle<>::from_address(reinterpret_cast<void*>(self.promise().continued));
-      }
-      void await_resume() noexcept {}
-    };
-    continues final_suspend() noexcept { return {}; }
-    void return_void() noexcept {}
-    void unhandled_exception() noexcept { std::abort(); }
-  };
-  static std::coroutine_handle<promise_type> handle_of(promise_type& its) noexcept {
-    return std::coroutine_handle<promise_type>::from_promise(its);
-  }
-  explicit foreign_work(std::coroutine_handle<promise_type> made) noexcept : handle(made) {}
-  foreign_work(foreign_work&& other) noexcept : handle(std::exchange(other.handle, nullptr)) {}
-  ~foreign_work() {
-    if (handle) handle.destroy();
-  }
-  bool await_ready() const noexcept { return false; }
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<> parent) const noexcept {
-    handle.promise().result = 1;
-    handle.promise().continued = reinterpret_cast<std::uintptr_t>(parent.address());
-    return handle;
-  }
-  void await_resume() const noexcept {}
-
-  std::coroutine_handle<promise_type> handle;
-};
-foreign_work foreign_child(std::uintptr_t, run_loop& loop) { co_await loop.schedule(); }
-foreign_work foreign_root(std::uintptr_t, run_loop& loop) {
-  co_await foreign_child(0, loop);
-  co_await loop.schedule();
-}
-}  // namespace
-
-TEST_CASE("trace: coroutines of other types are not followed into whatever they have in place of a parent") {
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  void* const no_access = ::mmap(nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  REQUIRE(no_access != MAP_FAILED);
-  alignas(16) std::uintptr_t no_frame[4] = {1, 2, 3, 4};
-  const std::uintptr_t words[] = {0,
-                                  16,
-                                  std::uintptr_t{0x6400000030},
-                                  std::uintptr_t{1} << 62,
-                                  ~std::uintptr_t{7},
-                                  reinterpret_cast<std::uintptr_t>(no_access),
-                                  reinterpret_cast<std::uintptr_t>(no_access) | 4,
-                                  reinterpret_cast<std::uintptr_t>(no_frame),
-                                  reinterpret_cast<std::uintptr_t>(no_frame) | 4};
-  run_loop loop;
-  REQUIRE(start_trace());
-  for (const std::uintptr_t word : words) {
-    const foreign_work root = foreign_root(word, loop);  // its child looks like a task
-    root.handle.resume();
-    while (loop.run_one()) {
-    }
-    CHECK(root.handle.done());
-    const foreign_work child = foreign_child(word, loop);  // so this one is taken for one
-    child.handle.resume();
-    while (loop.run_one()) {
-    }
-    CHECK(child.handle.done());
-  }
-  const recorded_trace trace = stop_trace();
-  CHECK(trace.turns() == 3 * std::size(words));
-  const std::string text = without_unit(trace.to_text());
-  CAPTURE(text);
-  CHECK(text.find("\nforeign_root ") != std::string::npos);
-  CHECK(text.find("\nforeign_child ") != std::string::npos);
-  ::munmap(no_access, page);
-}
-
-namespace {
-struct seen_turns {
-  std::atomic<int> reports{0};
-  long_turn first;
-} seen_long;
-/// Keeps its thread until it is reported, and then a little longer.
-task<> compute_for_long() {
-  while (seen_long.reports == 0) std::this_thread::yield();
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
-  while (std::chrono::steady_clock::now() < end) {
-  }
-  co_return;
-}
-task<> await_computation() { co_await compute_for_long(); }
-}  // namespace
-
-TEST_CASE("long_turn_watch: a turn that does not end is reported once, with the awaits of its begin") {
-  seen_long.reports = 0;
-  run_loop loop;
-  {
-    const long_turn_watch watch(std::chrono::microseconds(200), [](const long_turn& seen) {
-      // The first turn, which looks symbols up, may take long, too.
-      if (seen.awaits.find("start_on") == std::string::npos) return;
-      if (seen_long.reports == 0) seen_long.first = seen;
-      ++seen_long.reports;
-    });
-    run_all(loop, await_computation());
-  }
-  CHECK(seen_long.reports == 1);
-  CHECK(seen_long.first.lasted >= std::chrono::microseconds(200));
-  CHECK(seen_long.first.thread == ::gettid());
-  CHECK(without_unit(seen_long.first.awaits).find("start_on  (") == 0);
-  static_cast<void>(start_trace());
-  run_all(loop, traced_parent());
-  CHECK(stop_trace().turns() == 6);  // the watch has left nothing behind
-}
-
-namespace {
-task<> ask_for_long_turns(int& failed) {
-  failed = testing::fail_each_allocation([] {
-    try {
-      static_cast<void>(detail::turn_recorder::long_turns());
-    } catch (const std::bad_alloc&) {
-    }
-  });
-  co_return;
-}
-}  // namespace
-
-TEST_CASE("long turns: without memory to list those under way, the list throws std::bad_alloc" *
-          doctest::skip(!testing::allocations_are_counted)) {
-  using detail::turn_recorder;
-  int failed = 0;
-  run_loop loop;
-  turn_recorder::keep_long_turns(turn_recorder::watcher::program, 1);
-  run_all(loop, ask_for_long_turns(failed));
-  turn_recorder::keep_long_turns(turn_recorder::watcher::program, 0);
-  CHECK(failed >= 1);
 }
 
 namespace {

@@ -67,6 +67,7 @@ def main(arguments):
     if not shown:
         lines = run.stderr.strip().splitlines() or [f"{debugger} shows nothing"]
         said = lines[0 if lines[-1].endswith(NO_PROCESS) else -1].rstrip(".")  # the command's error, or why there is no process
+        said = said.removeprefix("error: ")  # as lldb begins one
         advice = f": {HOW_TO_ATTACH}" if said.endswith(MAY_NOT_ATTACH) else ""
         print(f"coracle-ps: {said}{advice}", file=sys.stderr)
         return 1

@@ -131,6 +131,7 @@ class [[nodiscard("nothing is received until this is awaited")]] broadcast_subsc
     finish();
     return reader_->take();
   }
+  operator std::optional<T>() const = delete;  // co_await subscription.recv()
 
  private:
   broadcast_subscription* reader_;

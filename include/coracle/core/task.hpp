@@ -55,6 +55,9 @@ class [[nodiscard("a task that is not awaited does nothing: co_await it, or pass
   /// build and 60,000 with -O2. End a longer chain by a stop request instead. Bodies that have ended take no
   /// stack.
   CORACLE_ALWAYS_INLINE() ~task() {
+    static_assert(
+        detail::can_be_moved<T>,
+        "the result is moved out of a task: return a std::unique_ptr to a type that cannot be moved");
     if (!body_) return;
     if constexpr (promise_type::owner_drops_error) body_.promise().drop_untaken_error();
     if constexpr (CORACLE_GCC()) {
@@ -122,6 +125,14 @@ class [[nodiscard("a task that is not awaited does nothing: co_await it, or pass
 };
 
 namespace detail {
+/// A conversion, so that any other operator<< is preferred.
+struct printed_task {
+  template <class T>
+  printed_task(const task<T>&) noexcept;
+};
+template <class Stream>
+void operator<<(Stream&&, printed_task) = delete;  // co_await the task, which gives its result
+
 struct made_of_anything {
   template <class... Args>
   made_of_anything(Args&&...) noexcept;

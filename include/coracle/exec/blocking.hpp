@@ -41,8 +41,12 @@ template <class Function>
 struct blocking_result : std::invoke_result<Function&> {};
 template <std::invocable<stop_token> Function>
 struct blocking_result<Function> : std::invoke_result<Function&, stop_token> {};
+/// Returns what would have to be awaited.
 template <class Function>
-concept blocking_function = std::invocable<Function&> || std::invocable<Function&, stop_token>;
+concept awaitable_function = awaitable<typename blocking_result<Function>::type>;
+template <class Function>
+concept blocking_function =
+    requires { typename blocking_result<Function>::type; } && !awaitable_function<Function>;
 }  // namespace detail
 
 /// Makes blocking calls: the threads of a pool, or a simulation, which has none.
@@ -160,8 +164,8 @@ class [[nodiscard("nothing is called until this is awaited: co_await blocking(fn
 ///
 ///     std::string text = co_await coracle::blocking([&] { return read_whole_file(path); });
 ///
-/// `function` is moved in. g++ 12: name a lambda first if its captures have destructors. Prefer a dedicated
-/// thread for a call that never ends.
+/// `function` is moved in, and returns no awaitable: nothing would await it. g++ 12: name a lambda first if
+/// its captures have destructors. Prefer a dedicated thread for a call that never ends.
 /// Order         first called, first begun.
 /// Resumes on    the executor on which it was awaited; outside any executor, the thread that made the call.
 /// Cancellation  if stop is requested before, or while it waits for a thread: it is not called. Once it has
@@ -180,7 +184,11 @@ blocking_operation<std::decay_t<Function>> blocking(Function&& function) {
 }
 template <class... Ts>
 auto blocking(Ts&&...) {
-  static_assert(detail::never<Ts...>,
+  constexpr bool returns_awaitable = (detail::awaitable_function<std::decay_t<Ts>> || ...);
+  static_assert(!returns_awaitable,
+                "blocking(fn) does not await what fn returns: co_await fn(), and call blocking() in it "
+                "around what blocks");
+  static_assert(returns_awaitable,
                 "blocking needs a function that can be called without arguments, or with a stop_token: "
                 "blocking([&] { return read(file); }); before it, if need be, a blocking_pool");
   return detail::any_awaiter{};

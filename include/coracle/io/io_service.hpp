@@ -94,6 +94,14 @@ class io_service final : public executor {
   /// Awaitable of nothing: resumes there at `time` or a little later, immediately if `time` has passed.
   timed_schedule_operation schedule_at(std::chrono::steady_clock::time_point time,
                                        stop_token token = {}) noexcept;
+  template <class T>
+    requires(!std::is_convertible_v<T, std::chrono::steady_clock::time_point>)
+  auto schedule_at(const T&, stop_token = {}) noexcept {
+    static_assert(detail::never<T>,
+                  "schedule_at() needs a time_point of std::chrono::steady_clock: for one of system_clock, "
+                  "write schedule_after(time - std::chrono::system_clock::now())");
+    return detail::any_awaiter{};
+  }
   void post(resumption& item) noexcept override;
   /// The engine that carries out its operations, and why it was chosen: see io_engine.hpp.
   [[nodiscard]] const io_engine& engine() const noexcept;

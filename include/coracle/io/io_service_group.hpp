@@ -2,11 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>
-#include <coracle/base/check.hpp>
 #include <coracle/io/io_service.hpp>
 #include <cstddef>
 #include <memory>
-#include <thread>
 #include <vector>
 
 namespace coracle {
@@ -18,46 +16,29 @@ namespace coracle {
 ///
 /// Prefer one io_service if one processor suffices, or if the connections share much state.
 /// Resumes on    as each of its io_services.
-/// Exceptions    the constructor throws std::system_error, std::bad_alloc.
+/// Exceptions    the constructor throws std::system_error if a thread cannot be started, std::bad_alloc.
 /// Threads       all members but the destructor are thread-safe.
 /// Cost          for each io_service a thread, and the descriptors of its engine once it is used.
 class io_service_group {
  public:
   /// Starts the threads; by default, as many as there are processors. Requires: threads != 0.
-  explicit io_service_group(std::size_t threads = processors()) {
-    CORACLE_REQUIRE(threads != 0, "an io_service_group without threads: nothing would run on it");
-    members_.reserve(threads);
-    while (members_.size() != threads) members_.push_back(std::make_unique<member>());
-  }
+  explicit io_service_group(std::size_t threads = processors());
   io_service_group(const io_service_group&) = delete;
   io_service_group& operator=(const io_service_group&) = delete;
   /// Stops and joins the threads. Requires: nothing is scheduled or pending on the io_services, and their
   /// files and sockets are closed.
-  ~io_service_group() = default;
+  ~io_service_group();
 
   [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
-  [[nodiscard]] io_service& operator[](std::size_t index) noexcept { return members_[index]->io; }
+  [[nodiscard]] io_service& operator[](std::size_t index) noexcept;
   /// Returns one io_service after the other, in turn.
   [[nodiscard]] io_service& next() noexcept {
     return (*this)[next_.fetch_add(1, detail::memory_order_relaxed) % size()]; /*N1*/
   }
 
  private:
-  struct member {
-    member() : runner([this] { io.process_events(); }) {}
-    member(const member&) = delete;
-    member& operator=(const member&) = delete;
-    ~member() {
-      io.stop();
-      runner.join();
-    }
-    io_service io;
-    std::thread runner;
-  };
-  static std::size_t processors() noexcept {
-    const std::size_t found = std::thread::hardware_concurrency();
-    return found != 0 ? found : 1;
-  }
+  struct member;
+  static std::size_t processors() noexcept;
 
   std::vector<std::unique_ptr<member>> members_;
   //   [N1] count one  relaxed  orders nothing: any order of turns will do

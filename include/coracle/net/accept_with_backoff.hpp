@@ -39,10 +39,12 @@ struct refusals {
 /// The first delay after a shortage of descriptors or memory.
 inline constexpr std::chrono::milliseconds after_shortage{10};
 
+coracle::detail::library_task<> pause_body(std::chrono::milliseconds duration);
 coracle::detail::library_task<> pause_body(std::chrono::milliseconds duration, stop_token token);
 /// Sleeps. A token that can be stopped replaces the inherited one.
 CORACLE_CORO_WRAPPER()
 inline task<> pause(std::chrono::milliseconds duration, stop_token token) {
+  if (token == stop_token{}) return pause_body(duration);
   return pause_body(duration, std::move(token));
 }
 }  // namespace detail

@@ -75,6 +75,11 @@ task<socket> connect(io_service&, const Host&) {
   return {};
 }
 
+template <class Host, class Port, class Rep, class Period>
+auto connect(io_service&, const Host&, const Port&, std::chrono::duration<Rep, Period>) {
+  detail::no_time_limit<Rep>();
+  return coracle::detail::any_awaiter{};
+}
 template <class Port>
 auto connect(std::string_view, const Port&) {
   static_assert(!sizeof(Port*), "net::connect(io, host, port) begins with the io_service of the socket");

@@ -3,6 +3,7 @@
 #pragma once
 #include <coracle/compose/as_outcome.hpp>
 #include <coracle/core/detail/stopped_tasks.hpp>
+#include <coracle/core/executor.hpp>
 #include <coracle/streams/detail/stage.hpp>
 #include <coracle/streams/detail/stream_children.hpp>
 #include <coracle/streams/stream.hpp>
@@ -37,6 +38,7 @@ task<> start_and_drain_stream(Stream& stream, Sink& sink, stream_children& child
 }
 template <class Stream, class Sink>
 task<typename Sink::result_type> run_stream(Stream stream, Sink sink) {
+  co_await counted_as_ready{};  // take(0) asks its source for nothing
   if constexpr (Stream::is_concurrent) {
     const environment& here =
         co_await read_environment([](const environment& e) -> const environment& { return e; });

@@ -13,8 +13,9 @@ class async_mutex;
 /// A held lock; unlocks when it leaves scope.
 class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_mutex_lock {
  public:
-  /// Adopts a lock that the caller holds.
-  explicit async_mutex_lock(async_mutex& held) noexcept : mutex_(&held) {}
+  async_mutex_lock(async_mutex&) = delete;  // const auto lock = co_await mutex.scoped_lock_async()
+  /// Adopts a lock that the caller holds, as after try_lock(). Requires: held.
+  static inline async_mutex_lock adopt(async_mutex& held) noexcept;
   async_mutex_lock(async_mutex_lock&& other) noexcept : mutex_(detail::exchange(other.mutex_, nullptr)) {}
   /// Unlocks what it held, once it has taken over what `other` holds.
   async_mutex_lock& operator=(async_mutex_lock&& other) noexcept {
@@ -28,6 +29,9 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_mute
   [[nodiscard]] async_mutex* mutex() const noexcept { return mutex_; }
 
  private:
+  friend class async_mutex;
+  explicit async_mutex_lock(async_mutex* held) noexcept : mutex_(held) {}
+
   async_mutex* mutex_;
 };
 
@@ -81,6 +85,7 @@ class async_mutex : detail::contended_lock<async_mutex> {
 
  private:
   friend class async_condition_variable;
+  friend async_mutex_lock;
   friend contended_lock;
   friend detail::contender<async_mutex>;
   using contender = detail::contender<async_mutex>;
@@ -108,6 +113,9 @@ class async_mutex : detail::contended_lock<async_mutex> {
     state_.unlock(takes ? taken(seen) : seen);
     return takes;
   }
+  static constexpr bool is_unheld(word seen) noexcept {
+    return seen == is_free || (seen & (is_held | waiter_woken)) == waiter_woken;
+  }
   bool enqueue(contender& arriving) noexcept;
   bool wait(contender& arriving, std::uintptr_t seen) noexcept;
   bool withdraw(contender& waiting) noexcept;
@@ -121,6 +129,7 @@ class async_mutex : detail::contended_lock<async_mutex> {
   // queue may still hold waiters whose choice was lost.
   //   [M1] is_free -> is_held  acquire  see the last holder's writes   pairs with B2
   //   [M2] load                relaxed  a load before B3: a lone waiter is served without the lock
+  //   [M3] load                relaxed  whether it is held: the caller of adopt() has locked it
   static constexpr word is_free = 0, is_held = 2, waiter_woken = detail::overtaking::waiter_woken;
   detail::waited_word<detail::exchanged_word<std::uintptr_t>> state_{is_free};
 };
@@ -147,10 +156,16 @@ class [[nodiscard("a lock is not taken until this is awaited"),
   using lock_operation::lock_operation;
   async_mutex_lock await_resume() {
     finish();
-    return async_mutex_lock{mutex_};
+    return async_mutex_lock{&mutex_};
   }
 };
 
+inline async_mutex_lock async_mutex_lock::adopt(async_mutex& held) noexcept {
+  CORACLE_REQUIRE(
+      !async_mutex::is_unheld(held.state_.load_unlocked(detail::memory_order_relaxed)), /*M3*/
+      "adopt() of an async_mutex that is not held: lock it first, or co_await scoped_lock_async()");
+  return async_mutex_lock{&held};
+}
 inline async_mutex_lock::~async_mutex_lock() {
   if (mutex_) mutex_->unlock();
 }

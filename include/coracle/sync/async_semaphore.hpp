@@ -15,8 +15,11 @@ class async_semaphore;
 /// An acquired permit; releases it when it leaves scope.
 class [[nodiscard("an unused permit is given back at once: give it a name")]] async_semaphore_permit {
  public:
-  /// Adopts a permit that the caller has acquired.
-  explicit async_semaphore_permit(async_semaphore& acquired) noexcept : semaphore_(&acquired) {}
+  async_semaphore_permit(async_semaphore&) = delete;  // co_await semaphore.scoped_acquire()
+  /// Adopts a permit that the caller has acquired, as after try_acquire().
+  static async_semaphore_permit adopt(async_semaphore& acquired) noexcept {
+    return async_semaphore_permit{&acquired};
+  }
   async_semaphore_permit(async_semaphore_permit&& other) noexcept
       : semaphore_(detail::exchange(other.semaphore_, nullptr)) {}
   /// Releases what it held, once it has taken over what `other` holds.
@@ -28,6 +31,9 @@ class [[nodiscard("an unused permit is given back at once: give it a name")]] as
   inline ~async_semaphore_permit();
 
  private:
+  friend class async_semaphore;
+  explicit async_semaphore_permit(async_semaphore* acquired) noexcept : semaphore_(acquired) {}
+
   async_semaphore* semaphore_;
 };
 
@@ -147,7 +153,7 @@ class [[nodiscard("no permit is taken until this is awaited"),
   using acquire_operation::acquire_operation;
   async_semaphore_permit await_resume() {
     finish();
-    return async_semaphore_permit{semaphore_};
+    return async_semaphore_permit{&semaphore_};
   }
 };
 

@@ -15,8 +15,9 @@ class async_shared_mutex;
 /// An exclusive lock; unlocks when it leaves scope.
 class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_shared_mutex_lock {
  public:
-  /// Adopts an exclusive lock that the caller holds.
-  explicit async_shared_mutex_lock(async_shared_mutex& held) noexcept : mutex_(&held) {}
+  async_shared_mutex_lock(async_shared_mutex&) = delete;  // co_await mutex.scoped_lock_async()
+  /// Adopts an exclusive lock that the caller holds, as after try_lock(). Requires: held exclusively.
+  static inline async_shared_mutex_lock adopt(async_shared_mutex& held) noexcept;
   async_shared_mutex_lock(async_shared_mutex_lock&& other) noexcept
       : mutex_(detail::exchange(other.mutex_, nullptr)) {}
   /// Unlocks what it held, once it has taken over what `other` holds.
@@ -28,14 +29,18 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_shar
   inline ~async_shared_mutex_lock();
 
  private:
+  friend class async_shared_mutex;
+  explicit async_shared_mutex_lock(async_shared_mutex* held) noexcept : mutex_(held) {}
+
   async_shared_mutex* mutex_;
 };
 
 /// A shared lock; unlocks when it leaves scope.
 class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_shared_mutex_shared_lock {
  public:
-  /// Adopts a shared lock that the caller holds.
-  explicit async_shared_mutex_shared_lock(async_shared_mutex& held) noexcept : mutex_(&held) {}
+  async_shared_mutex_shared_lock(async_shared_mutex&) = delete;  // co_await mutex.scoped_lock_shared_async()
+  /// Adopts a shared lock that the caller holds, as after try_lock_shared(). Requires: held by a reader.
+  static inline async_shared_mutex_shared_lock adopt(async_shared_mutex& held) noexcept;
   async_shared_mutex_shared_lock(async_shared_mutex_shared_lock&& other) noexcept
       : mutex_(detail::exchange(other.mutex_, nullptr)) {}
   /// Unlocks what it held, once it has taken over what `other` holds.
@@ -47,6 +52,9 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_shar
   inline ~async_shared_mutex_shared_lock();
 
  private:
+  friend class async_shared_mutex;
+  explicit async_shared_mutex_shared_lock(async_shared_mutex* held) noexcept : mutex_(held) {}
+
   async_shared_mutex* mutex_;
 };
 
@@ -117,6 +125,8 @@ class async_shared_mutex : detail::contended_lock<async_shared_mutex> {
   void unlock_shared() noexcept { leave(one_reader); }
 
  private:
+  friend async_shared_mutex_lock;
+  friend async_shared_mutex_shared_lock;
   friend contended_lock;
   friend detail::contender<async_shared_mutex>;
   using contender = detail::contender<async_shared_mutex>;
@@ -168,6 +178,7 @@ class async_shared_mutex : detail::contended_lock<async_shared_mutex> {
   // under the lock. The thread that makes the first waiter admissible wakes or admits it.
   //   [S1] enter   acquire  see the writes of previous holders            pairs with S2, B2
   //   [S2] leave   release  publish the writes made inside              pairs with S1, B1
+  //   [S3] load    relaxed  whether it is held: the caller of adopt() has locked it
   static constexpr word queued = 2, waiter_woken = detail::overtaking::waiter_woken;
   // A leaving writer clears one_writer, and a leaving reader finds it clear; anything else is an unlock
   // without a lock.
@@ -184,7 +195,7 @@ class [[nodiscard("a lock is not taken until this is awaited"),
   explicit enter_operation(async_shared_mutex& wanted) noexcept : mutex_(wanted) {}
   Lock await_resume() {
     this->finish();
-    if constexpr (!std::is_void_v<Lock>) return Lock{mutex_};
+    if constexpr (!std::is_void_v<Lock>) return Lock{&mutex_};
   }
 
  private:
@@ -199,8 +210,22 @@ class [[nodiscard("a lock is not taken until this is awaited"),
   async_shared_mutex& mutex_;
 };
 
+inline async_shared_mutex_lock async_shared_mutex_lock::adopt(async_shared_mutex& held) noexcept {
+  CORACLE_REQUIRE(
+      (held.state_.load(detail::memory_order_relaxed) & async_shared_mutex::one_writer) != 0, /*S3*/
+      "adopt() of an async_shared_mutex that no writer holds: lock it first, or co_await "
+      "scoped_lock_async()");
+  return async_shared_mutex_lock{&held};
+}
 inline async_shared_mutex_lock::~async_shared_mutex_lock() {
   if (mutex_) mutex_->unlock();
+}
+inline async_shared_mutex_shared_lock async_shared_mutex_shared_lock::adopt(
+    async_shared_mutex& held) noexcept {
+  CORACLE_REQUIRE(held.state_.load(detail::memory_order_relaxed) >= async_shared_mutex::one_reader, /*S3*/
+                  "adopt() of an async_shared_mutex that no reader holds: lock it first, or co_await "
+                  "scoped_lock_shared_async()");
+  return async_shared_mutex_shared_lock{&held};
 }
 inline async_shared_mutex_shared_lock::~async_shared_mutex_shared_lock() {
   if (mutex_) mutex_->unlock_shared();

@@ -158,6 +158,7 @@ class [[nodiscard("nothing is received until this is awaited")]] basic_channel<T
     this->finish();
     return std::move(taken_);
   }
+  operator std::optional<T>() const = delete;  // co_await channel.recv()
 
  private:
   friend stoppable_wait<recv_operation>;

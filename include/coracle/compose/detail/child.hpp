@@ -43,8 +43,6 @@ struct unmovable_result {
   template <class T>
   operator T() const noexcept;
 };
-template <class T>
-inline constexpr bool can_be_moved = std::is_void_v<T> || std::is_move_constructible_v<T>;
 
 /// Holds the awaitable, then its awaiter, then its outcome. Call in this order: start(); once it is over,
 /// finish(); and then, once, the member that returns the outcome.
@@ -155,7 +153,7 @@ class task_child {
   using awaiter_type = task_awaiter<T>;
 
  public:
-  /// task_promise requires that a `T` can be moved.
+  /// A task requires that a `T` can be moved.
   using result_type = std::conditional_t<can_be_moved<T>, kept_result_t<task<T>>, unmovable_result>;
 
   explicit task_child(Task&& value) noexcept : task_(static_cast<Task&&>(value)) {}

@@ -33,14 +33,15 @@ struct awaits_as_task : part::awaits_anything {
   }
 };
 
+/// Checked by ~task(): once an assertion in task_promise has failed, clang reports each use of that, too.
+template <class T>
+inline constexpr bool can_be_moved = std::is_void_v<T> || std::is_move_constructible_v<T>;
+
 template <class T>
 struct CORACLE_FOLDING_ABI() task_promise : returns_into<T, task_state<T>>,
                                             part::starts_lazily,
                                             awaits_as_task,
                                             recycled_frames {
-  static_assert(std::is_void_v<T> || std::is_move_constructible_v<T>,
-                "the result is moved out of a task: return a std::unique_ptr to a type that cannot be moved");
-
   static constexpr bool frame_is_task_frame = true;
 
   task_promise() noexcept = default;
@@ -90,7 +91,7 @@ struct CORACLE_FOLDING_ABI() task_promise : returns_into<T, task_state<T>>,
       rethrow_error_of(*static_cast<task_frame*>(frame().address()));
       __builtin_unreachable();
     }
-    return std::move(this->kept_result()).get();
+    if constexpr (can_be_moved<T>) return std::move(this->kept_result()).get();
   }
   /// With g++, an untaken error is dropped by the owner of the frame before it destroys that: in the body,
   /// the call would save a register at each resumption. With clang this would make the destructor of a task
