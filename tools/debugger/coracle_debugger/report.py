@@ -8,6 +8,7 @@ from . import host, memory, names, waits
 from .coroutines import WaitKind
 
 _ACTIONS = {"lock": "waits to lock", "acquire": "waits to acquire", "scoped_acquire": "waits to acquire", "wait": "waits for",
+            "wait_until": "waits for",
             "recv": "waits to receive from", "send": "waits to send to", "send_copy": "waits to send to",
             "enter": "waits to lock",
             "join": "waits for the children of", "changed": "waits for a change of", "tick": "waits for a tick of",
