@@ -28,6 +28,7 @@
 #include <coracle/testing/lifetime_probe.hpp>
 #include <coracle/testing/manual_scheduler.hpp>
 #include <coracle/testing/poll.hpp>
+#include <coracle/time/rate_limiter.hpp>
 #include <coracle/time/retry.hpp>
 #include <coracle/time/timeout.hpp>
 #include <stdexcept>
@@ -150,6 +151,21 @@ TEST_CASE("stopped quietly: a function in place of a task, and what fmap() await
   CHECK_THROWS_AS(sync_wait(when_any(wait, fail)), std::runtime_error);
   CHECK_THROWS_AS(sync_wait(when_any(wait, coracle::fmap(fail(), next))), std::runtime_error);
   CHECK(std::get<1>(sync_wait(when_any(wait, coracle::fmap(give(), next)))) == 2);
+}
+
+TEST_CASE("stopped quietly: what waits for a rate_limiter" * doctest::skip(!counts_throws)) {
+  using coracle::as_outcome;
+  coracle::rate_limiter limiter{1, std::chrono::hours{1}};
+  REQUIRE(limiter.try_acquire());
+  CHECK(throws_of_loser([&] { return limiter.acquire(); }) == 0);
+  CHECK(throws_of([&] { CHECK(sync_wait(when_any(limiter.acquire(), give())).index() == 1); }) == 0);
+  const auto stopped_first = [&]() -> task<> {
+    coracle::stop_source source;
+    source.request_stop();
+    const auto end = co_await coracle::with_stop(as_outcome(limiter.acquire()), source.get_token());
+    CHECK(end.reason() == coracle::stop_reason::requested);
+  };
+  CHECK(throws_of([&] { sync_wait(stopped_first()); }) == 0);
 }
 
 TEST_CASE("stopped quietly: single_flight, its last caller and one of several" *
