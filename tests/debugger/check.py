@@ -52,7 +52,7 @@ TYPED = {
     "exception": ["coracle bt", "coracle frame 1"],
     "early_exception": ["coracle bt", "coracle tasks"],
     "crash": ["coracle bt", "coracle tasks"],
-    "no_debug_information": ["coracle tasks", "coracle why 2", "coracle frame 2"],
+    "no_debug_information": ["coracle tasks", "coracle why 2", "coracle frame 2", "coracle deadlocks"],
     "misuse": ["coracle frame", "coracle why 77", "coracle bt 1+", "coracle frame 0x10"],
 }
 # Where lldb is to print the same. A core is that of gdb's scenario.

@@ -259,7 +259,10 @@ def all_deadlocks(snapshot):
     """`coracle deadlocks`."""
     if not snapshot.coroutines:
         return NONE_IS_THERE
-    return deadlocks(snapshot) + stuck(snapshot) or "no deadlock was found\n"
+    found = deadlocks(snapshot) + stuck(snapshot)
+    if not found and snapshot.graph.has_unknown_holder():
+        return "no deadlock was found; but coroutines without debug information (-g) may hold what others wait to lock\n"
+    return found or "no deadlock was found\n"
 
 
 def why(snapshot, coroutine):
