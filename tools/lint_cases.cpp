@@ -164,7 +164,7 @@ task<> conditionals(bool yes, std::string a, std::string b) {
   local = yes ? co_await take(a) : 0;
   const message fetched = yes ? co_await fetch() : make();  // finds: conditional (parser)
   const message either = yes ? co_await fetch() : fetched;  // finds: conditional (parser)
-  const std::string key = co_await ready() ? a : "";       // finds: conditional
+  const std::string key = co_await ready() ? a : "";        // finds: conditional
   local += yes ? co_await take((co_await fetch()).key) : 0;
 }
 
