@@ -85,6 +85,7 @@ task<int> all(std::vector<std::string>);
 task<int> number(int);
 task<int> later(std::function<void()>);
 message make();
+task<message> fetch();
 int count(const message&);
 template <class F>
 task<> call(F f) {
@@ -161,6 +162,10 @@ task<> conditionals(bool yes, std::string a, std::string b) {
   co_await read(yes ? a : b);
   co_await number(yes ? 1 : 2);
   local = yes ? co_await take(a) : 0;
+  const message fetched = yes ? co_await fetch() : make();  // finds: conditional (parser)
+  const message either = yes ? co_await fetch() : fetched;  // finds: conditional (parser)
+  const std::string key = co_await ready() ? a : "";        // finds: conditional
+  local += yes ? co_await take((co_await fetch()).key) : 0;
 }
 
 // ---- what g++ 12 does not run, or compile ------------------------------------------------------------

@@ -11,6 +11,7 @@ namespace coracle {
 namespace {
 std::string text_of(const std::exception_ptr& error) {
   CORACLE_TRY() { std::rethrow_exception(error); }
+  CORACLE_CATCH(const error_group&, nested) { return '(' + std::string(nested.what()) + ')'; }
   CORACLE_CATCH(const std::exception&, known) { return known.what(); }
   CORACLE_CATCH_ALL() { return "not a std::exception"; }
 }

@@ -50,7 +50,8 @@ struct kind_of_waiter {
 constexpr kind_of_waiter kinds_of_waiters[] = {{"queued_waiter", 64, 0},
                                                {"contender<async_mutex>", 104, 80},
                                                {"contender<async_semaphore>", 104, 80},
-                                               {"async_shared_mutex::request", 112, 80}};
+                                               {"async_shared_mutex::request", 112, 80},
+                                               {"async_condition_variable::sleeper", 112, 0}};
 
 // The awaiter of a shared_task, and where the body keeps its queue: core/shared_task.hpp. If these change,
 // tests/unit/live_coroutines_test.cpp fails.
@@ -64,7 +65,7 @@ constexpr std::uintptr_t capacity_in_channel = 16;
 constexpr std::uintptr_t size_in_channel = 40;
 
 /// The operations that refer to their object there.
-constexpr std::string_view with_object[] = {"event", "mutex", "semaphore", "channel"};
+constexpr std::string_view with_object[] = {"event", "mutex", "semaphore", "channel", "condition_variable"};
 
 struct action {
   std::string_view operation;
@@ -75,6 +76,7 @@ constexpr action actions[] = {{"lock", "waits to lock "},
                               {"acquire", "waits to acquire "},
                               {"scoped_acquire", "waits to acquire "},
                               {"wait", "waits for "},
+                              {"wait_until", "waits for "},
                               {"recv", "waits to receive from "},
                               {"send", "waits to send to "},
                               {"send_copy", "waits to send to "},
@@ -112,16 +114,24 @@ bool has_ring_buffer(const std::vector<std::string_view>& arguments_of_channel) 
 /// `async_mutex` of `async_mutex::lock_operation`, and `channel<int>` of a channel's.
 std::string primitive_of(std::string_view operation) {
   const std::string_view whole = operation.substr(0, operation.rfind("::"));
+  if (whole == "async_barrier<nothing_to_complete>") return "async_barrier<>";
   const auto arguments = template_arguments(whole, "basic_channel");
   if (arguments.size() < 2) return std::string(whole);
   return (has_ring_buffer(arguments) ? "channel<" : "unbounded_channel<") + std::string(arguments[0]) + ">";
+}
+/// `async_shared_mutex::enter_operation` of one with template arguments.
+std::string_view without_arguments(std::string_view operation) {
+  constexpr std::string_view end = "_operation<";
+  const std::size_t at = operation.find(end);
+  return operation.ends_with('>') && at != operation.npos ? operation.substr(0, at + end.size() - 1)
+                                                          : operation;
 }
 }  // namespace
 
 std::string operation_of(const char* symbol) {
   const std::string name = demangled(symbol);
   const auto arguments = template_arguments(name, "stoppable_wait");
-  return arguments.size() == 2 ? std::string(arguments[0]) : std::string();
+  return arguments.size() == 2 ? std::string(without_arguments(arguments[0])) : std::string();
 }
 std::string text_of_operation(std::string_view operation) {
   if (operation == "sleep_operation") return "sleeps";
@@ -242,7 +252,7 @@ void coroutine_search::add_wait(std::uintptr_t node, const char* symbol) {
   if (link > link_of_arriving && arguments[0].ends_with(awaiter_of_shared) && add_await_of_shared(node, link))
     return;
   if (link == 0 && object != 0 && memory_.word(object) != node && (memory_.word(object) & 4) == 0) return;
-  coroutine_wait wait{std::string(arguments[0]), object};
+  coroutine_wait wait{std::string(without_arguments(arguments[0])), object};
   if (waiting) {
     waiting->waits = std::make_unique<coroutine_wait>(std::move(wait));
   } else {

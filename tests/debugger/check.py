@@ -30,12 +30,14 @@ LONGEST = 60  # seconds, of one run of a debugger
 MOST_SUSPENSIONS = 5  # of a coroutine of the program: its beginning, three awaits, its end
 
 # What the program is to do, how gdb comes to see it, and what is typed.
-ATTACHED = ["mutexes", "event", "slow_child", "leak", "half_stuck", "twice", "member", "inside", "timed", "shared", "tasks", "crowd"]
+ATTACHED = ["mutexes", "event", "slow_child", "leak", "half_stuck", "twice", "member", "inside", "timed", "shared", "tasks", "crowd",
+            "conditions"]
 RUN = {"exception": ["catch throw", "run"], "early_exception": ["catch throw", "run"], "crash": ["run"]}
-OTHER_PROGRAMS = ["inside", "timed", "shared", "frames"]  # by themselves: inside.cpp, timed.cpp, shared.cpp, frames.cpp
+OTHER_PROGRAMS = ["conditions", "inside", "timed", "shared", "frames"]  # by themselves: conditions.cpp, inside.cpp ...
 TYPED = {
     "mutexes": ["coracle tasks", "coracle why 2", "print *$object", "coracle bt 2", "coracle why"],
-    "event": ["coracle tasks", "coracle why 2", "print *$object", "coracle deadlocks"],
+    # gdb takes the language of the selected frame, and that may be C, in a C library with debug information.
+    "event": ["set language c", "coracle tasks", "coracle why 2", "print *$object", "coracle deadlocks", "show language"],
     "slow_child": ["coracle bt", "coracle why 0", "coracle frame 0"],
     "leak": ["coracle tasks", "coracle why 0", "print *$object", "coracle bt"],
     "twice": ["coracle tasks", "coracle deadlocks"],
@@ -44,12 +46,13 @@ TYPED = {
     "shared": ["coracle tasks", "coracle deadlocks"],
     "inside": ["coracle tasks", "coracle why 3", "coracle why 11", "coracle deadlocks"],
     "crowd": ["coracle tasks", "coracle why"],
+    "conditions": ["coracle tasks", "coracle why"],
     "half_stuck": ["coracle why", "coracle deadlocks"],
     "tasks": [f"print global::{each}" for each in ("nothing", "unstarted", "waiting", "ended", "jobs")],
     "exception": ["coracle bt", "coracle frame 1"],
     "early_exception": ["coracle bt", "coracle tasks"],
     "crash": ["coracle bt", "coracle tasks"],
-    "no_debug_information": ["coracle tasks", "coracle why 2", "coracle frame 2"],
+    "no_debug_information": ["coracle tasks", "coracle why 2", "coracle frame 2", "coracle deadlocks"],
     "misuse": ["coracle frame", "coracle why 77", "coracle bt 1+", "coracle frame 0x10"],
 }
 # Where lldb is to print the same. A core is that of gdb's scenario.

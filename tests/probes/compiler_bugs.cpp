@@ -129,6 +129,19 @@ bool a_choice_is_destroyed_twice() {
   return counted::alive < 0;
 }
 
+eager chooses_what_to_await(bool which, const ready<counted>& one) {
+  const counted chosen = which ? co_await one : counted{};  // lint: intended
+  static_cast<void>(chosen);
+}
+bool an_awaited_choice_is_destroyed_twice() {
+  counted::alive = 0;
+  {
+    const ready<counted> one{counted{}};
+    chooses_what_to_await(true, one);
+  }
+  return counted::alive < 0;
+}
+
 // ---- every g++ ----
 
 struct number {
@@ -237,6 +250,8 @@ int main() {
   expect(a_yielded_aggregate_is_destroyed_twice(), is_gcc, "an aggregate in a co_yield is destroyed twice");
   expect(a_lambda_is_destroyed_twice(), is_gcc, "a lambda in a co_await is destroyed twice");
   expect(a_choice_is_destroyed_twice(), is_gcc, "the result of ?: in a co_await is destroyed twice");
+  expect(an_awaited_choice_is_destroyed_twice(), is_gcc,
+         "the result of ?: with a co_await in it is destroyed twice");
   expect(an_aligned_local_is_misaligned(), true, "an over-aligned local is misaligned");
 #if defined(__cpp_exceptions)
 #if defined(__OPTIMIZE__)

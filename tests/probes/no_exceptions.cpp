@@ -1,11 +1,14 @@
 // tests/probes/no_exceptions.cpp -- compiled with -fno-exceptions: tasks are stopped, and their locals
 // destroyed.
 // SPDX-License-Identifier: MIT
+#include <chrono>
 #include <coracle/compose/as_outcome.hpp>
+#include <coracle/compose/fmap.hpp>
 #include <coracle/compose/from_callback.hpp>
 #include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
+#include <coracle/compose/with_scope.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
@@ -17,6 +20,7 @@
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/sync/async_semaphore.hpp>
+#include <coracle/time/timeout.hpp>
 #include <cstdio>
 #include <optional>
 #include <utility>
@@ -116,6 +120,31 @@ void stop_pipeline(const char* what, Stages stages) {
   };
   coracle::sync_wait(coracle::with_stop(look(), source.get_token()));
 }
+/// Functions in place of tasks, and what fmap() awaits.
+task<> stop_functions(coracle::async_manual_reset_event& never) {
+  using namespace std::chrono_literals;
+  const auto wait = [&never]() -> task<int> {
+    co_await never;
+    co_return 2;
+  };
+  const auto give = []() -> task<int> { co_return 1; };
+  const auto spawn = [&wait](coracle::async_scope& scope) -> task<> {
+    scope.spawn(coracle::fmap(wait(), [](int) {}));
+    scope.spawn([&wait]() -> task<> { co_await wait(); });
+    co_return;
+  };
+  const auto lost = co_await coracle::when_any(wait, give);
+  expect(lost.index() == 1, "a function that loses a race");
+  const auto late = co_await as_outcome(coracle::timeout(wait, 0s));
+  expect(late.reason() == stop_reason::timed_out, "a function that times out");
+  const auto all = co_await as_outcome(coracle::stop_after(coracle::when_all(wait, wait), 0s));
+  expect(all.reason() == stop_reason::timed_out, "functions that are stopped together");
+  const auto spawned = co_await as_outcome(coracle::stop_after(coracle::with_scope(spawn), 0s));
+  expect(spawned.reason() == stop_reason::timed_out, "functions that were spawned");
+  const auto mapped =
+      co_await as_outcome(coracle::fmap(coracle::stop_after(wait, 0s), [](int n) { return n; }));
+  expect(mapped.reason() == stop_reason::timed_out, "what fmap() awaits");
+}
 }  // namespace
 
 int main() {
@@ -146,5 +175,6 @@ int main() {
     expect(first.index() == 1 && destroyed == depth, "the loser of a race");
   };
   coracle::sync_wait(race());
+  coracle::sync_wait(stop_functions(never));
   return coracle_test::exit_status("a program without exceptions stops its tasks");
 }

@@ -29,7 +29,7 @@ TEST_CASE("error_group: copies share the errors, and a group may hold a group") 
   const error_group copy = inner;
   CHECK(copy.errors().data() == inner.errors().data());
   const error_group outer({std::make_exception_ptr(inner), error("c")});
-  CHECK(std::string(outer.what()) == "2 errors: 2 errors: a; b; c");
+  CHECK(std::string(outer.what()) == "2 errors: (2 errors: a; b); c");
   static_assert(std::is_nothrow_copy_constructible_v<error_group>);
 }
 

@@ -15,8 +15,11 @@
 #include <coracle/inspect/live_coroutines.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/net/unix_socket.hpp>
+#include <coracle/sync/async_barrier.hpp>
+#include <coracle/sync/async_condition_variable.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
+#include <coracle/sync/async_shared_mutex.hpp>
 #include <coracle/testing/poll.hpp>
 #include <coracle/testing/simulation/simulation.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
@@ -224,6 +227,17 @@ struct end_of_child {
 };
 end_of_child at_end;
 
+task<> read_shared(async_shared_mutex& mutex) { const auto lock = co_await mutex.scoped_lock_shared_async(); }
+task<> meet(async_barrier<>& barrier) { co_await barrier.arrive_and_wait(); }
+task<> await_change(async_mutex& mutex, async_condition_variable& changed) {
+  auto lock = co_await mutex.scoped_lock_async();
+  co_await changed.wait(lock);
+}
+task<> await_condition(async_mutex& mutex, async_condition_variable& changed, const bool& holds) {
+  auto lock = co_await mutex.scoped_lock_async();
+  co_await changed.wait(lock, [&holds] { return holds; });
+}
+
 constexpr bool is_searched = !CORACLE_ADDRESS_SANITIZER() && !CORACLE_HAS_FEATURE(thread_sanitizer);
 }  // namespace
 
@@ -300,6 +314,38 @@ TEST_CASE("live_coroutines: a wait for I/O, and one for a timer of an io_service
   const auto line = [&](std::size_t at) { return text.substr(at, text.find('\n', at) - at); };
   CHECK(line(byte).ends_with(")  waits for I/O on descriptor " + descriptor));
   CHECK(line(hour).ends_with(")  waits for a timer"));
+}
+
+TEST_CASE("live_coroutines: what waits for a shared mutex, a barrier or a condition" *
+          doctest::skip(!is_searched)) {
+  async_shared_mutex shared;
+  async_barrier<> both{2};
+  async_mutex mutex;
+  async_condition_variable changed;
+  bool holds = false;
+  REQUIRE(shared.try_lock());
+  auto reader = testing::poll(read_shared(shared));
+  auto first = testing::poll(meet(both));
+  auto unconditional = testing::poll(await_change(mutex, changed));
+  auto conditional = testing::poll(await_condition(mutex, changed, holds));
+  for (auto* each : {&reader, &first, &unconditional, &conditional}) REQUIRE(!each->run());
+  const std::string text = without_namespace(live_coroutines());
+  CAPTURE(text);
+  const auto line = [&](const char* name) {
+    const std::size_t at = text.find(std::string(name) + "  (");
+    REQUIRE(at != std::string::npos);
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  CHECK(line("read_shared").find(")  waits to lock async_shared_mutex") != std::string::npos);
+  CHECK(line("meet").ends_with(")  waits for the others at async_barrier<>"));
+  CHECK(line("await_change").find(")  waits for async_condition_variable") != std::string::npos);
+  CHECK(line("await_condition").find(")  waits for async_condition_variable") != std::string::npos);
+  shared.unlock();
+  auto second = testing::poll(meet(both));
+  CHECK(second.run());
+  holds = true;
+  changed.notify_all();
+  for (auto* each : {&reader, &first, &unconditional, &conditional}) CHECK(each->run());
 }
 
 TEST_CASE("live_coroutines: the branches of a combinator are below the coroutine that awaits it" *

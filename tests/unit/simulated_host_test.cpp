@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/timer_service.hpp>
@@ -13,6 +14,7 @@
 #include <coracle/testing/simulation/simulated_host.hpp>
 #include <coracle/testing/simulation/simulation.hpp>
 #include <coracle/time/sleep.hpp>
+#include <coracle/time/timeout.hpp>
 #include <cstdint>
 #include <string>
 #include <system_error>
@@ -175,6 +177,23 @@ TEST_CASE("simulated host: in a partition that does not heal, the sender gives u
     char byte = 0;
     CHECK(co_await error_of(c.client.recv(&byte, 1)) == std::errc::timed_out);
     CHECK(t.sim.now() - coracle::testing::virtual_clock::start > 15min);
+  }());
+}
+
+TEST_CASE("simulated host: what is still on its way when the sender gives up never arrives") {
+  town t;
+  t.network.set_faults({.least_latency = 1ms, .most_latency = 1ms});
+  t.sim.run([&]() -> task<> {
+    connection c = co_await connected(t);
+    t.network.part(t.near.address(), t.far.address());
+    co_await c.client.send("a", 1);
+    co_await coracle::sleep_for(924s + 500us);  // half a millisecond before the sender gives up
+    co_await c.client.send("b", 1);
+    t.sim.at(t.sim.now() + 700us, [&] { t.network.heal(); });
+    char byte = 0;
+    CHECK(co_await error_of(c.client.recv(&byte, 1)) == std::errc::timed_out);
+    const auto arrived = co_await coracle::as_optional(coracle::stop_after(c.server.recv(&byte, 1), 1h));
+    CHECK(!arrived);
   }());
 }
 

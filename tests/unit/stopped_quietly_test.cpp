@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <coracle/compose/as_outcome.hpp>
+#include <coracle/compose/fmap.hpp>
 #include <coracle/compose/single_flight.hpp>
 #include <coracle/compose/via.hpp>
 #include <coracle/compose/when_any.hpp>
@@ -27,9 +28,12 @@
 #include <coracle/testing/lifetime_probe.hpp>
 #include <coracle/testing/manual_scheduler.hpp>
 #include <coracle/testing/poll.hpp>
+#include <coracle/time/rate_limiter.hpp>
 #include <coracle/time/retry.hpp>
 #include <coracle/time/timeout.hpp>
+#include <stdexcept>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "../support/counted_throws.hpp"
@@ -119,6 +123,49 @@ TEST_CASE("stopped quietly: shared_task, one that runs and one that the loser ha
   const auto awaits = [&](coracle::shared_task<int> from) -> task<> { co_await from; };
   CHECK(throws_of([&] { sync_wait(stops_first(awaits(shared))); }) == 0);
   CHECK(throws_of([&] { sync_wait(stops_first(awaits(late))); }) == 0);
+}
+
+TEST_CASE("stopped quietly: a function in place of a task, and what fmap() awaits" *
+          doctest::skip(!counts_throws)) {
+  using coracle::as_outcome;
+  async_manual_reset_event never;
+  const auto wait = [&]() -> task<int> {
+    co_await never;
+    co_return 2;
+  };
+  const auto is_stopped = [](auto end) { CHECK(end.reason() == coracle::stop_reason::timed_out); };
+  const auto at_once = std::chrono::seconds{0};
+  CHECK(throws_of([&] { CHECK(sync_wait(when_any(wait, give)).index() == 1); }) == 0);
+  CHECK(throws_of([&] {
+          is_stopped(sync_wait(as_outcome(coracle::stop_after(when_any(wait, wait), at_once))));
+        }) == 0);
+  const auto next = [](int value) { return value + 1; };
+  CHECK(throws_of([&] { CHECK(sync_wait(when_any(coracle::fmap(wait(), next), give())).index() == 1); }) ==
+        0);
+  CHECK(throws_of([&] { CHECK(sync_wait(when_any(coracle::fmap(never, give), give())).index() == 1); }) == 0);
+  // One that fails, and one that has a result, do so as before.
+  const auto fail = []() -> task<int> {
+    throw std::runtime_error("broken");
+    co_return 3;
+  };
+  CHECK_THROWS_AS(sync_wait(when_any(wait, fail)), std::runtime_error);
+  CHECK_THROWS_AS(sync_wait(when_any(wait, coracle::fmap(fail(), next))), std::runtime_error);
+  CHECK(std::get<1>(sync_wait(when_any(wait, coracle::fmap(give(), next)))) == 2);
+}
+
+TEST_CASE("stopped quietly: what waits for a rate_limiter" * doctest::skip(!counts_throws)) {
+  using coracle::as_outcome;
+  coracle::rate_limiter limiter{1, std::chrono::hours{1}};
+  REQUIRE(limiter.try_acquire());
+  CHECK(throws_of_loser([&] { return limiter.acquire(); }) == 0);
+  CHECK(throws_of([&] { CHECK(sync_wait(when_any(limiter.acquire(), give())).index() == 1); }) == 0);
+  const auto stopped_first = [&]() -> task<> {
+    coracle::stop_source source;
+    source.request_stop();
+    const auto end = co_await coracle::with_stop(as_outcome(limiter.acquire()), source.get_token());
+    CHECK(end.reason() == coracle::stop_reason::requested);
+  };
+  CHECK(throws_of([&] { sync_wait(stopped_first()); }) == 0);
 }
 
 TEST_CASE("stopped quietly: single_flight, its last caller and one of several" *

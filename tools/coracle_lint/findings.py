@@ -11,7 +11,7 @@ MESSAGES = {
     "lambda": "g++ 12 destroys the captures of a temporary lambda twice in an expression that awaits; bind the lambda to a "
               "variable first",
     "conditional": "g++ 12 destroys a temporary that ?: makes twice in an expression that awaits; bind the result of the "
-                   "?: to a variable first",
+                   "?: to a variable first, or write an if where the ?: itself awaits",
     "early": "g++ (12, 14, 16) evaluates this temporary before the await, and even where the await's result should prevent "
              "that; bind the result of the await to a variable first",
     "initializer_list": "g++ 12 does not compile a std::initializer_list in an expression that awaits; bind the container "

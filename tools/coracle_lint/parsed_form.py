@@ -348,8 +348,8 @@ class Body:
             elif node.kind == kinds.LAMBDA_EXPR:
                 if any(needs_destructor(captured.type) for captured in node.type.get_fields()):
                     self.add(node, "lambda")
-            elif node.kind == kinds.CONDITIONAL_OPERATOR:
-                self.conditional(node, parents)
+            elif node.kind == kinds.CONDITIONAL_OPERATOR and self.makes_object(node):
+                self.add(node, "conditional")
 
     @staticmethod
     def default_aggregates(call):
@@ -399,17 +399,10 @@ class Body:
             if any(needs_destructor(part.type) for part in node.get_children()):
                 self.add(node, "aggregate")
 
-    def conditional(self, node, parents):
-        operands = list(node.get_children())[1:]
-        if any(self.suspends(inner) for operand in operands for inner, _ in self.nodes(operand)):
-            return  # g++ 12 is right about what is awaited in an operand
-        if self.makes_object(node, operands):
-            self.add(node, "conditional")
-
-    def makes_object(self, node, operands):
-        if not needs_destructor(node.type):
-            return False
-        return not all(self.is_lvalue(operand) for operand in operands)
+    def makes_object(self, conditional):
+        """Whether the ?: makes an object of its own, and does not name one of two others."""
+        operands = list(conditional.get_children())[1:]
+        return needs_destructor(conditional.type) and not all(map(self.is_lvalue, operands))
 
     # ---- what every g++ breaks -------------------------------------------------------------------------
 

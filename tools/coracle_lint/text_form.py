@@ -156,7 +156,7 @@ class Source:
                 continue
             last = self.end_of_conditional(found.end(), end)
             if AWAIT.search(self.text, found.end(), last):
-                continue  # g++ 12 is right about what is awaited in an operand
+                continue  # what is awaited in an operand may be a number
             texts = [operand.strip().startswith('"') for operand in re.split(r"(?<!:):(?!:)", self.raw[found.end():last], 1)]
             if MAKES.search(self.text, found.end(), last) or any(texts) and not all(texts):
                 yield found.start()

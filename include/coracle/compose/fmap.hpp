@@ -19,6 +19,16 @@ class fmap_awaiter {
           suspended)) {
     return awaiter_.await_suspend(suspended);
   }
+  [[nodiscard]] auto await_cancelled() noexcept
+    requires requires(awaiter_type_t<Awaitable>& inner) { inner.await_cancelled(); }
+  {
+    return awaiter_.await_cancelled();
+  }
+  [[nodiscard]] auto await_failure() noexcept
+    requires requires(awaiter_type_t<Awaitable>& inner) { inner.await_failure(); }
+  {
+    return awaiter_.await_failure();
+  }
   decltype(auto) await_resume() {
     if constexpr (std::is_void_v<await_result_t<Awaitable>>) {
       awaiter_.await_resume();

@@ -28,7 +28,7 @@ class error_group : public std::exception {
   ~error_group() override;
 
   [[nodiscard]] const std::vector<std::exception_ptr>& errors() const noexcept;
-  /// The number of errors, and the text of each.
+  /// The number of errors, and the text of each, that of a group in parentheses.
   [[nodiscard]] const char* what() const noexcept override;
 
  private:

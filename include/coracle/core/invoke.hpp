@@ -48,6 +48,11 @@ class [[nodiscard("the function is not called until this is awaited")]] invocati
     {
       return awaiter_.await_cancelled();
     }
+    [[nodiscard]] auto await_failure() noexcept
+      requires requires(std::remove_reference_t<awaiter_type_t<returned>>& inner) { inner.await_failure(); }
+    {
+      return awaiter_.await_failure();
+    }
     decltype(auto) await_resume() { return awaiter_.await_resume(); }
 
    private:

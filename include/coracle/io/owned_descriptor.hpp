@@ -29,6 +29,7 @@ class owned_descriptor {
   [[nodiscard]] int get() const noexcept { return fd_; }
   /// Returns the descriptor, which the caller now owns and must close.
   [[nodiscard]] int release() && noexcept { return detail::exchange(fd_, -1); }
+  int release() & = delete;  // std::move(descriptor).release()
 
  private:
   int fd_ = -1;

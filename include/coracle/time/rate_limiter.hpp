@@ -144,6 +144,11 @@ class [[nodiscard("nothing is acquired until this is awaited")]] rate_limiter::a
     CORACLE_CATCH(const std::bad_alloc&, error) { fail(); }
     return std::move(waiting_).plain_awaiter().await_suspend(bridge_.continues(suspended));
   }
+  /// Returns why it was cancelled, or none. Called in place of await_resume() to avoid an exception.
+  [[nodiscard]] stop_reason await_cancelled() noexcept {
+    if (refused_ != stop_reason::none || !waiting_) return refused_;
+    return std::move(waiting_).plain_awaiter().await_cancelled();
+  }
   void await_resume() {
     if (refused_ != stop_reason::none) [[unlikely]]
       detail::throw_cancelled(refused_);

@@ -37,6 +37,7 @@ void lane::send(segment what) {
 }
 
 void lane::arrived() {
+  if (due_ == on_the_way_.size()) return;  // give_up() has dropped it
   ++due_;
   if (!is_held_) deliver();
 }

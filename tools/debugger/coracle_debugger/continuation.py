@@ -17,7 +17,7 @@ class Continuation:
               (r"\bfork_join_operation<", "fork_join()"), (r"\bended_work<.*?\bas_outcome_operation<", "as_outcome()"),
               (r"\bended_work<.*?\bas_optional_operation<", "as_optional()"),
               (r"\bended_work<.*?\bas_expected_operation<", "as_expected()"),
-              (r"\bended_work<.*?\bthrowing_operation<", "throwing()"), (r"\bended_work<|\bparent_bridge::", ""),
+              (r"\bended_work<.*?\bthrowing_operation<", "throwing()"), (r"\bended_work<|\bparent_bridge::|\bwait_until_operation<", ""),
               (r"io_run.*::ended", "io_service::run()"),
               (r"poll.*::completed", "testing::poll()"), (r"virtual_time_loop.*::completed", "virtual_time_loop"),
               (r"spawned|\bscope_", "async_scope"))

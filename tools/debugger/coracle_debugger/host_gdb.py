@@ -102,6 +102,17 @@ def _restored():
         gdb.execute(f"frame level {level}", to_string=True)
 
 
+@contextlib.contextmanager
+def _as_cplusplus():
+    """Names of types as C++ has them. gdb takes the language of the selected frame, which may be C, in a C library."""
+    language = gdb.parameter("language")
+    gdb.execute("set language c++", to_string=True)
+    try:
+        yield
+    finally:
+        gdb.execute(f"set language {language}", to_string=True)
+
+
 def stack_pointers():
     """(thread, stack pointer) of each thread. Each has its number in `num`."""
     found = []
@@ -402,7 +413,9 @@ def register(help_text, commands, printers):
 
 
 def _invoke(_command, function, argument, _from_tty):
-    gdb.write(function(argument))
+    with _as_cplusplus():
+        text = function(argument)
+    gdb.write(text)
 
 
 class _Printer:
@@ -411,4 +424,5 @@ class _Printer:
 
     def to_string(self):
         """What gdb prints."""
-        return self._function(int(self._value.address), Type(self._value.type))
+        with _as_cplusplus():
+            return self._function(int(self._value.address), Type(self._value.type))

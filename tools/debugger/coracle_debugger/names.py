@@ -39,6 +39,7 @@ def tidy(name):
     name = re.sub(r"\[abi:\w+\]|\(anonymous namespace\)::", "", name)
     name = re.sub(r"\bstd::__(n4861|cxx11)::", "std::", name)
     name = re.sub(r"\bstd::basic_string<char, std::char_traits<char>, std::allocator<char> ?>", "std::string", name)
+    name = name.replace("async_barrier<coracle::detail::nothing_to_complete>", "async_barrier<>")
     return re.sub(r"\bcoracle::(detail::)?(links_of_one_word::|native::)?", "", name)
 
 

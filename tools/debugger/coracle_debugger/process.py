@@ -16,7 +16,7 @@ from .coroutines import Coroutines, Point, Run, WaitKind
 
 _EXECUTOR, _RUN_OF_LISTENER = 16, 24  # in a queued_waiter: behind the handle and the link
 _CONTENDERS = {"contender<async_mutex>": 104, "contender<async_semaphore>": 104, "async_shared_mutex::request": 112}
-_NODE_SIZES = {"queued_waiter": 64, **_CONTENDERS}
+_NODE_SIZES = {"queued_waiter": 64, **_CONTENDERS, "async_condition_variable::sleeper": 112}
 _COROUTINE_OF_CONTENDER = 80
 # The body in the awaiter of a shared_task, and where its promise keeps its queue (core/shared_task.hpp). tests/debugger fails if
 # they change.
@@ -52,8 +52,9 @@ class Operation:
     """What a waiter does, by its stop_requested()."""
 
     def __init__(self, name, kind, type_name):
+        name = re.sub(r"_operation<.*>$", "_operation", name)
         self.name = name  # as async_mutex::lock_operation
-        self.type_name = type_name  # the same as debug information has it
+        self.type_name = type_name  # the same as debug information has it, with template arguments
         self.primitive = re.sub(r"::([a-z_]*_operation|awaiter_base)$", "", name)  # as async_mutex
         self.is_contender = kind in _CONTENDERS
         self.awaits_shared = re.fullmatch(r"shared_task<.*>::awaiter_base", name) is not None  # then its object is a frame
@@ -91,7 +92,7 @@ def _place_of_object(operation, kind):
     found = host.find_type(operation)
     if found is not None:
         return _first_reference(found)
-    has_object = re.search(r"(event|mutex|semaphore|channel)\b.*_operation$", operation)
+    has_object = re.search(r"(event|mutex|semaphore|channel|condition_variable)\b.*_operation(<.*>)?$", operation)
     return _NODE_SIZES.get(kind) if has_object else None
 
 
@@ -99,7 +100,7 @@ def _first_reference(operation):
     """The offset of the member that refers to the object, as `mutex_`."""
     for field in operation.fields:
         if field.is_base:
-            found = _first_reference(field.type) if str(field.name).endswith("_operation") else None
+            found = _first_reference(field.type) if re.match(r"[\w:]*_operation(<|$)", str(field.name)) else None
             if found is not None:
                 return field.offset + found
         elif field.type.is_reference or field.type.is_pointer:

@@ -8,6 +8,7 @@ from . import host, memory, names, waits
 from .coroutines import WaitKind
 
 _ACTIONS = {"lock": "waits to lock", "acquire": "waits to acquire", "scoped_acquire": "waits to acquire", "wait": "waits for",
+            "wait_until": "waits for",
             "recv": "waits to receive from", "send": "waits to send to", "send_copy": "waits to send to",
             "enter": "waits to lock",
             "join": "waits for the children of", "changed": "waits for a change of", "tick": "waits for a tick of",
@@ -258,7 +259,10 @@ def all_deadlocks(snapshot):
     """`coracle deadlocks`."""
     if not snapshot.coroutines:
         return NONE_IS_THERE
-    return deadlocks(snapshot) + stuck(snapshot) or "no deadlock was found\n"
+    found = deadlocks(snapshot) + stuck(snapshot)
+    if not found and snapshot.graph.has_unknown_holder():
+        return "no deadlock was found; but coroutines without debug information (-g) may hold what others wait to lock\n"
+    return found or "no deadlock was found\n"
 
 
 def why(snapshot, coroutine):

@@ -63,6 +63,12 @@ class Graph:
                                           if name is None or lives(each, name)]
         return self._holders[wait.object]
 
+    def has_unknown_holder(self):
+        """Whether a coroutine without debug information may hold a lock that is waited for, and that none is known to hold."""
+        if all(point.function.has_types for point in self.snapshot.coroutines.points):
+            return False
+        return any(kind.primitive in _LOCKABLE and not self.holders(kind) for kind in self.objects.values())
+
     def referring(self, address):
         """Coroutines that do not wait for the object, and have its address: one of them may be the one that is to wake."""
         found, waiters = {}, {id(each) for each in self.waiters(address)}

@@ -63,6 +63,15 @@ class task_awaiter : public task_awaiter_base<T> {
     return this->body_.promise().take();
   }
 
+  /// Returns why the task was stopped, or none. Called in place of await_resume() to avoid an exception.
+  [[nodiscard]] stop_reason await_cancelled() const noexcept {
+    return this->failed() ? this->stopped_for() : stop_reason::none;
+  }
+  /// Returns what await_resume() would throw, or null. Requires: it was not stopped.
+  [[nodiscard]] std::exception_ptr await_failure() const noexcept {
+    return this->failed() ? this->error() : nullptr;
+  }
+
   // For is_ready_for_plain_code() and result_for_plain_code(), which check in every build.
   void require_body(internal_call) const noexcept { CORACLE_REQUIRE(this->body_, awaited_empty); }
   void require_result(internal_call) const noexcept {
