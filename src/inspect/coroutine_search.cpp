@@ -165,7 +165,7 @@ coroutine_search::coroutine_search(symbols& names, const process_memory& memory,
 }
 
 const char* coroutine_search::refusal(const symbols& names) noexcept {
-#if CORACLE_ADDRESS_SANITIZER() || defined(__SANITIZE_THREAD__) || CORACLE_HAS_FEATURE(thread_sanitizer)
+#if CORACLE_ADDRESS_SANITIZER() || CORACLE_THREAD_SANITIZER()
   (void)names;
   return "coroutines are not listed under a sanitizer";
 #else

@@ -125,7 +125,9 @@ bool holds_in_child(Condition holds) {
   return ::waitpid(child, &status, 0) == child && status == 0;
 }
 
-TEST_CASE("free frames: a child process counts those of its only thread, and of threads that it starts") {
+TEST_CASE("free frames: a child process counts those of its only thread, and of threads that it starts" *
+          doctest::skip(CORACLE_THREAD_SANITIZER() &&
+                        CORACLE_GCC())) {  // g++'s refuses a thread of the child
   const keeps_frames of_parent(small, 5);
   keep(large, 2);
   CHECK(holds_in_child([] {

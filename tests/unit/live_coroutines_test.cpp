@@ -238,7 +238,7 @@ task<> await_condition(async_mutex& mutex, async_condition_variable& changed, co
   co_await changed.wait(lock, [&holds] { return holds; });
 }
 
-constexpr bool is_searched = !CORACLE_ADDRESS_SANITIZER() && !CORACLE_HAS_FEATURE(thread_sanitizer);
+constexpr bool is_searched = !CORACLE_ADDRESS_SANITIZER() && !CORACLE_THREAD_SANITIZER();
 }  // namespace
 
 TEST_CASE("live_coroutines: a tree of awaits, and what its last one waits for" *

@@ -128,20 +128,10 @@ TEST_CASE("signal_set: afterwards the signal does what it did before") {
 }
 
 // ThreadSanitizer delivers no signals in the child of a process with other threads.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-constexpr bool forks_without_signals = true;
-#else
-constexpr bool forks_without_signals = false;
-#endif
-#else
-constexpr bool forks_without_signals = false;
-#endif
-
 TEST_CASE(
     "signal_set: in a process that fork() has made the signal does what it did before, and nobody hears of "
     "it" *
-    doctest::skip(forks_without_signals)) {
+    doctest::skip(CORACLE_THREAD_SANITIZER())) {
   io_service io;
   signal_set signals{io, {SIGUSR1, SIGUSR2}};
   const ::pid_t child = ::fork();

@@ -191,8 +191,8 @@ int threads_of_this_process() {
 }
 
 TEST_CASE("program_timers: the end of the program joins the thread; it starts again for who sleeps later" *
-          doctest::skip(!coracle::testing::allocations_are_counted)) {
-  // Not under ThreadSanitizer, which does not support threads in the child of a process with threads.
+          doctest::skip(CORACLE_THREAD_SANITIZER())) {
+  // ThreadSanitizer does not support threads in the child of a process with threads.
   CHECK(status_of_child([] {
           std::atexit([] {  // runs after the thread has ended
             if (threads_of_this_process() != 1) ::_exit(3);

@@ -231,7 +231,7 @@ std::size_t count_text(const std::string& in, const std::string& text) {
 }  // namespace
 
 TEST_CASE("trace: a search for coroutines does not find what the recorder has read on other threads" *
-          doctest::skip(CORACLE_ADDRESS_SANITIZER() || CORACLE_HAS_FEATURE(thread_sanitizer))) {
+          doctest::skip(CORACLE_ADDRESS_SANITIZER() || CORACLE_THREAD_SANITIZER())) {
   static_thread_pool pool(1);
   async_manual_reset_event recorded, looked;
   REQUIRE(start_trace());

@@ -135,6 +135,12 @@
 #define CORACLE_ADDRESS_SANITIZER() 0
 #endif
 
+#if defined(__SANITIZE_THREAD__) || CORACLE_HAS_FEATURE(thread_sanitizer)
+#define CORACLE_THREAD_SANITIZER() 1
+#else
+#define CORACLE_THREAD_SANITIZER() 0
+#endif
+
 // 1 if heap addresses have 48 bits, nothing else uses the remaining bits, and no leak checker, which searches
 // for unmodified addresses, has to find them. On AArch64 an environment variable can make the heap tag
 // addresses. CORACLE_FRAME_LINKS() is the namespace of what depends on it: translation units with and without
