@@ -245,6 +245,7 @@ using coracle::writable_file;
 using coracle::write_only_file;
 }  // namespace coracle
 export namespace coracle::detail {
+using coracle::detail::operator<<;
 using coracle::detail::operator|;
 }  // namespace coracle::detail
 export namespace coracle::filesystem {

@@ -16,7 +16,7 @@ SECONDS = 75  # after which no further test is begun
 PER_ROUND = 8  # unit tests that are compiled and linked together
 CHECKS = ["tools/check_layers.py", "tools/check_orders.py", "tools/check_cancellation.py", "tools/source_mutants.py --texts",
           "tools/statement_mutants.py --rows", "tools/check_docs.py links", "tools/check_docs.py headers",
-          "tests/headers/check_lines.py"]
+          "tests/headers/check_lines.py", "tools/module_unit.py --check"]
 # Not --dry-run --Werror, which complains of a comment behind a namespace that it replaces by the same text.
 FORMATTED = 'wrong=0; for each; do clang-format-22 "$each" | diff -u "$each" - || wrong=1; done; exit $wrong'
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)

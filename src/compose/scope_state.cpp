@@ -16,7 +16,7 @@ scope_state::~scope_state() {
   if (has_errors() && !reported_)
     fail("an async_scope was destroyed with an exception in it: co_await its join()");
   CORACLE_REQUIRE(
-      joiner_.handle,
+      joiner_.handle || !needs_join_,
       "an async_scope was destroyed without join(): co_await it on every way out of the scope, also "
       "where an exception leaves it, or use with_scope()");
   while (!failed_.empty()) dispose(failed_.pop());

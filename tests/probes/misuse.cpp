@@ -101,7 +101,11 @@ constexpr misuse all[] = {
        receive(numbers);
      }},
     {"a broadcast was constructed with a capacity of 0", [] { broadcast<int> numbers{0}; }},
-    {"an async_scope was destroyed without join()", [] { async_scope scope; }},
+    {"an async_scope was destroyed without join()",
+     [] {
+       async_scope scope;
+       scope.spawn([]() -> task<> { co_return; });
+     }},
     {"an interval was constructed with a period of 0", [] { interval{0ms}; }},
     {"a rate_limiter was constructed with tokens, a period or a burst of 0", [] { rate_limiter{0, 1s, 1}; }},
     {"a rate_limiter was constructed with tokens, a period or a burst of 0", [] { rate_limiter{1, 0s, 1}; }},

@@ -367,6 +367,17 @@ TEST_CASE("async_scope: destroyed while children run it names them, in every bui
         }).find("while 1 of its children run") != std::string::npos);
 }
 
+TEST_CASE(
+    "async_scope: where nothing was spawned it needs no join(), so that an exception leaves a function") {
+  const auto open_and_spawn = []() -> task<> {
+    async_scope scope;
+    co_await fail_at_once("refused");
+    scope.spawn(fail_at_once("never"));
+    co_await scope.join();
+  };
+  CHECK_THROWS_WITH(sync_wait(open_and_spawn()), "refused");
+}
+
 TEST_CASE("async_scope: destroyed with an error in it ends the program, in every build") {
   CHECK(coracle_test::abort_message([] {
           async_scope scope;
@@ -375,7 +386,10 @@ TEST_CASE("async_scope: destroyed with an error in it ends the program, in every
 }
 
 TEST_CASE("async_scope: what breaks its rules ends the program and says what to do") {
-  CHECK(coracle_test::abort_message([] { async_scope scope; }) ==
+  CHECK(coracle_test::abort_message([] {
+          async_scope scope;
+          scope.spawn([]() -> task<> { co_return; });
+        }) ==
         "coracle: an async_scope was destroyed without join(): co_await it on every way out of the scope, "
         "also where an exception leaves it, or use with_scope()\n");
   CHECK(coracle_test::abort_message([] {

@@ -44,8 +44,8 @@ concept call_of_child =
 ///               awaited once, and not by a child. Children may end on any threads.
 /// Cost          one stop source, allocated once a child waits, or with the scope if its policy stops no
 ///               children; one frame for each child, besides the child's own; two atomic operations;
-///               constant stack. A scope that is destroyed without join(), even if nothing was spawned, ends
-///               the program, in every build; it names the children that run.
+///               constant stack. A scope into which something was spawned, and that is destroyed without
+///               join(), ends the program, in every build; it names the children that run.
 class async_scope {
   template <class T>
   static constexpr bool is_child =

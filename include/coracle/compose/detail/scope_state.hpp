@@ -70,6 +70,7 @@ class scope_state : shared_frame {
     CORACLE_CHECK(
         seen != 0,
         "spawn() into an async_scope that has been joined: spawn before that, or from its children");
+    needs_join_ = true;
     if (starts_now) running_.push(arriving);
     word_.unlock(seen + one);
   }
@@ -146,8 +147,8 @@ class scope_state : shared_frame {
 
   // The word is twice the number of children that have not ended, plus two until join() is awaited. The
   // thread that takes it to zero continues the joiner; after that no other thread accesses the scope. joiner_
-  // belongs to join() until it releases the lock, then to the thread that takes the word to zero. The lists
-  // and any_cancelled_ are guarded by the lock, then belong to the joiner.
+  // belongs to join() until it releases the lock, then to the thread that takes the word to zero. The lists,
+  // any_cancelled_ and needs_join_ are guarded by the lock, then belong to the joiner.
   //   [C1] load   relaxed  for a check in the destructor
   //   [C2] store  release  publishes joiner_ to the children that the joiner stops   pairs with C3
   //   [C3] load   acquire  sees joiner_, if it is set                                pairs with C2
@@ -166,6 +167,7 @@ class scope_state : shared_frame {
   atomic<bool> stopped_by_joiner_{false};
   plain<bool> too_late_ = false;
   plain<bool> any_cancelled_ = false;
+  plain<bool> needs_join_ = false;  // something was spawned
   bool reported_ = false;
 };
 
