@@ -57,7 +57,7 @@ long long come_and_go(int rounds) {
   return alien;
 }
 
-/// Each sent signal is received once, although many waits are cancelled: at least one before every other signal.
+/// Each sent signal is received once, although waits are cancelled: at least one before every other signal.
 long long received_once(int rounds) {
   io_service io;
   signal_set signals{io, {SIGUSR1}};
