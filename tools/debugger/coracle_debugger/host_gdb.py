@@ -238,9 +238,10 @@ class Block:
     def file(self):
         """The path of the function's source."""
         function = self._block.function
-        # With g++'s link-time optimisation it may be in a unit that has no file.
-        has_none = function.symtab.filename == "<artificial>"
-        return (has_none and _file_at(int(function.value().address)) or function.symtab).fullname()
+        file = function.symtab
+        if file.filename == "<artificial>":  # with g++'s link-time optimisation, it may be in a unit that has no file
+            file = _file_at(int(function.value().address)) or file
+        return file.fullname()
 
     @property
     def line(self):
