@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <coracle/compose/when_all.hpp>
+#include <coracle/compose/when_any.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
@@ -179,6 +180,23 @@ TEST_CASE("simulation: with stalls the clock also moves before what can run has 
     sim.run(coracle::when_all(busy(), sleep_for(1s)));
   }
   CHECK(moved);
+}
+
+TEST_CASE("simulation: a step stalls for no longer than a second, however far the next timer is") {
+  constexpr int steps = 10;
+  std::set<coracle::timer_service::time_point::duration> lengths;
+  for (std::uint64_t seed = 0; seed != 50; ++seed) {
+    simulation sim{seed, {.stalls = true}};
+    const auto busy = [&]() -> task<> {
+      for (int i = 0; i != steps; ++i) {
+        const auto before = sim.now();
+        co_await sim.schedule();
+        lengths.insert(sim.now() - before);
+      }
+    };
+    sim.run(coracle::when_any(busy(), sleep_for(1h)));
+  }
+  CHECK(*lengths.rbegin() == 1s);
 }
 
 TEST_CASE("simulation: at() calls at its moment, unless the simulation ends before") {

@@ -28,8 +28,8 @@ class simulation_failure : public std::runtime_error {
 class simulated_activity;
 
 struct simulation_options {
-  /// The clock also advances while something is runnable, as on a busy machine: a deadline may pass before a
-  /// woken coroutine runs.
+  /// The clock also advances while something is runnable, as on a busy machine, to the next timer or by a
+  /// second, whichever is less: a deadline may pass before a woken coroutine runs.
   bool stalls = false;
   std::uint64_t most_steps = 1'000'000;  ///< per run(); more are reported as a livelock
   std::size_t trace_lines = 40;          ///< kept for the report
@@ -137,6 +137,7 @@ class simulation final : public executor {
   void unwind(const end_of_run& end, const char* why, const std::string& details = {});
   bool resume_one();
   bool fire_one() noexcept;
+  void stall() noexcept;
   ready take_ready() noexcept;
   void check_thread() const noexcept {
     CORACLE_REQUIRE(owner_ == &detail::this_thread(), "a simulation was used by a thread other than its own");
