@@ -58,12 +58,14 @@ find_package_inspect() {
   find_package_component inspect
   [[ $(CORACLE_INSPECT=nowhere "$work/b-inspect/consumer" 2>&1) == *"cannot listen on 'nowhere'"*42 ]]
 }
-# All of coracle in another project, and what that one installs of it. What the archive lacked would be undefined.
+# All of coracle in another project, which hides its symbols, and what that one installs of it. What the archive lacked
+# would be undefined.
 add_subdirectory_shared() {
   local source=$root
   ((!is_checkout)) || source=$(unpacked_archive)
   build_and_run "$work/d" -DCORACLE_BY=add_subdirectory -DCORACLE_SOURCE="$source" -DBUILD_SHARED_LIBS=ON \
-    -DCMAKE_SHARED_LINKER_FLAGS=-Wl,--no-undefined -DCMAKE_INSTALL_PREFIX="$work/shared-first" "${debug[@]}"
+    -DCMAKE_SHARED_LINKER_FLAGS=-Wl,--no-undefined -DCMAKE_CXX_VISIBILITY_PRESET=hidden \
+    -DCMAKE_INSTALL_PREFIX="$work/shared-first" "${debug[@]}"
   install_and_move "$work/d" "$work/shared"
   mv "$work/d" "$work/d-moved"
   build_and_run "$work/c" -DCORACLE_BY=find_package -DCMAKE_PREFIX_PATH="$work/shared"
