@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -10,11 +11,13 @@
 #include <limits>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "../io/io_system.hpp"
 #include "../io/system_call.hpp"
 #include "../io/system_error.hpp"
 #include "accept_error.hpp"
+#include "adopted_socket.hpp"
 #include "delimiter_search.hpp"
 #include "send_all.hpp"
 #include "socket_address.hpp"
@@ -49,6 +52,21 @@ socket socket::create_tcpv4(io_service& service) { return create(service, ipv4_e
 socket socket::create_tcpv6(io_service& service) { return create(service, ipv6_endpoint{}, true); }
 socket socket::create_udpv4(io_service& service) { return create(service, ipv4_endpoint{}, false); }
 socket socket::create_udpv6(io_service& service) { return create(service, ipv6_endpoint{}, false); }
+socket socket::adopt(io_service& service, owned_descriptor opened) {
+  const auto [family, type] = coracle::detail::prepare_adoption(service, opened);
+  if ((family != AF_INET && family != AF_INET6) || (type != SOCK_STREAM && type != SOCK_DGRAM))
+    throw_error(EAFNOSUPPORT, "cannot adopt a socket that is neither TCP nor UDP");
+  const bool is_stream = type == SOCK_STREAM;
+  const int on = 1;
+  if (is_stream) ::setsockopt(opened.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ip_endpoint remote = family == AF_INET ? ip_endpoint{ipv4_endpoint{}} : ip_endpoint{ipv6_endpoint{}};
+  sockaddr_storage storage;
+  socklen_t size = sizeof storage;
+  if (::getpeername(opened.get(), reinterpret_cast<sockaddr*>(&storage), &size) == 0)
+    remote = coracle::detail::from_sockaddr(storage);
+  const int fd = std::move(opened).release();
+  return socket{{service, fd, coracle::detail::io_descriptor_kind::pollable}, remote, is_stream};
+}
 
 ip_endpoint socket::local_endpoint() const noexcept {
   sockaddr_storage storage;

@@ -7,11 +7,13 @@
 #include <limits>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "../io/io_system.hpp"
 #include "../io/owned_fd.hpp"
 #include "../io/system_error.hpp"
 #include "accept_error.hpp"
+#include "adopted_socket.hpp"
 #include "send_all.hpp"
 
 namespace coracle::net {
@@ -44,6 +46,14 @@ unix_socket unix_socket::create(io_service& service, unix_kind kind) {
   const int fd = io_descriptor::system_of(service).open_socket(AF_UNIX, type_of(kind));
   if (fd < 0) throw_error(-fd, "cannot create a Unix socket");
   return {{service, fd, io_descriptor_kind::pollable}, kind};
+}
+unix_socket unix_socket::adopt(io_service& service, owned_descriptor opened) {
+  const auto [family, type] = coracle::detail::prepare_adoption(service, opened);
+  if (family != AF_UNIX) throw_error(EAFNOSUPPORT, "cannot adopt a socket that is no Unix socket");
+  const unix_kind kind = type == SOCK_STREAM  ? unix_kind::stream
+                         : type == SOCK_DGRAM ? unix_kind::datagram
+                                              : unix_kind::seqpacket;
+  return {{service, std::move(opened).release(), io_descriptor_kind::pollable}, kind};
 }
 
 coracle::detail::library_task<> unix_socket::send_all_body(const_buffer bytes, stop_token token,

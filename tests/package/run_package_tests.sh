@@ -58,15 +58,29 @@ find_package_inspect() {
   find_package_component inspect
   [[ $(CORACLE_INSPECT=nowhere "$work/b-inspect/consumer" 2>&1) == *"cannot listen on 'nowhere'"*42 ]]
 }
-# All of coracle in another project, and what that one installs of it. What the archive lacked would be undefined.
+# A plugin and the program that loads it, both of which link the shared libraries in $1.
+loads_plugin() {
+  local flags libraries
+  libraries=$(dirname "$(find "$1" -name libcoracle.so)")
+  flags=$(PKG_CONFIG_PATH=$libraries/pkgconfig pkg-config --cflags --libs coracle)
+  # shellcheck disable=SC2086  # the flags are words
+  g++-12 -std=c++20 -O1 -fPIC -shared -fvisibility=hidden "$consumer/plugin.cpp" $flags -o "$work/plugin.so"
+  # shellcheck disable=SC2086
+  g++-12 -std=c++20 -O1 -fvisibility=hidden "$consumer/loads_plugin.cpp" $flags -o "$work/loads_plugin"
+  [[ $(LD_LIBRARY_PATH=$libraries "$work/loads_plugin" "$work/plugin.so") == 42 ]]
+}
+# All of coracle in another project, which hides its symbols, and what that one installs of it. What the archive lacked
+# would be undefined.
 add_subdirectory_shared() {
   local source=$root
   ((!is_checkout)) || source=$(unpacked_archive)
   build_and_run "$work/d" -DCORACLE_BY=add_subdirectory -DCORACLE_SOURCE="$source" -DBUILD_SHARED_LIBS=ON \
-    -DCMAKE_SHARED_LINKER_FLAGS=-Wl,--no-undefined -DCMAKE_INSTALL_PREFIX="$work/shared-first" "${debug[@]}"
+    -DCMAKE_SHARED_LINKER_FLAGS=-Wl,--no-undefined -DCMAKE_CXX_VISIBILITY_PRESET=hidden \
+    -DCMAKE_INSTALL_PREFIX="$work/shared-first" "${debug[@]}"
   install_and_move "$work/d" "$work/shared"
   mv "$work/d" "$work/d-moved"
   build_and_run "$work/c" -DCORACLE_BY=find_package -DCMAKE_PREFIX_PATH="$work/shared"
+  loads_plugin "$work/shared"
 }
 # What the presets set, a project without a preset lacks.
 without_preset() { configure -S "$root" -B "$work/l"; }

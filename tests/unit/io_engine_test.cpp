@@ -4,10 +4,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/exec/blocking.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/io/io_engine.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/io/whole_file.hpp>
 #include <coracle/net/unix_socket.hpp>
 #include <coracle/testing/poll.hpp>
+#include <coracle/time/sleep.hpp>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -61,6 +68,40 @@ TEST_CASE("io_engine: these tests run on the one that CORACLE_IO names") {
     CHECK((io.engine().name == "io_uring" || io.engine().name == "epoll"));
     CHECK_FALSE(io.engine().reason.empty());
   }
+}
+
+/// Uses all that has threads: a pool, an io_service, the program's timers and blocking() calls.
+int use_threads() {
+  io_service io;
+  coracle::static_thread_pool pool{2};
+  const auto on_loop = [&]() -> coracle::task<int> {
+    const std::string text = co_await coracle::filesystem::read_file(io, "/proc/self/comm");
+    co_await coracle::sleep_for(std::chrono::milliseconds{1});
+    co_return text.empty() ? 0 : 20;
+  };
+  const auto on_pool = [&]() -> coracle::task<int> {
+    co_await pool.schedule();
+    co_await coracle::sleep_for(std::chrono::milliseconds{1});
+    const auto call = [] { return 22; };
+    const int result = co_await coracle::blocking(call);
+    co_return result;
+  };
+  return io.run(on_loop()) + coracle::sync_wait(on_pool());
+}
+
+TEST_CASE("io_engine: a child of fork() uses an io_service and a pool of its own" *
+          doctest::skip(CORACLE_THREAD_SANITIZER())) {
+  // ThreadSanitizer does not support threads in the child of a process with threads.
+  CHECK(use_threads() == 42);
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(30);
+    ::_exit(use_threads());
+  }
+  int status = -1;
+  CHECK(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 42);
 }
 
 TEST_CASE("io_engine: a socket that a child of fork() destroys stays registered with its parent's epoll") {

@@ -85,6 +85,13 @@ TEST_CASE("task: gives a reference to the object itself, lvalue, const or rvalue
   sync_wait(look());
 }
 
+int forty() { return 40; }
+
+TEST_CASE("task: gives a reference to a function") {
+  auto choose = []() -> task<int (&)()> { co_return forty; };
+  CHECK(sync_wait(choose())() == 40);
+}
+
 TEST_CASE("task: a value is moved into the result once and out of it once, and never copied") {
   coracle::testing::lifetimes log;
   auto make = [](coracle::testing::lifetimes& l) -> task<coracle::testing::lifetime_probe> {

@@ -52,8 +52,8 @@ class [[nodiscard("this waits only when it is awaited")]] stream_wait_operation
 ///     coracle::buffered_reader reader{input};
 ///     while (const auto line = co_await reader.read_line()) handle(*line);
 ///
-/// Prefer net::socket for sockets, and read_only_file and its relatives for files, which can be read at any
-/// offset.
+/// Prefer net::socket::adopt() for sockets, and read_only_file and its relatives for files, which can be read
+/// at any offset.
 /// Order         reads in the order in which they were awaited, and likewise writes.
 /// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the
 ///               thread that runs the io_service, if it had to wait.

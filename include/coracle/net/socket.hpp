@@ -3,6 +3,7 @@
 #pragma once
 #include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/io/owned_descriptor.hpp>
 #include <coracle/net/detail/socket_operations.hpp>
 #include <span>
 #include <string>
@@ -47,6 +48,11 @@ class socket {
   [[nodiscard]] static socket create_tcpv6(io_service& service);
   [[nodiscard]] static socket create_udpv4(io_service& service);
   [[nodiscard]] static socket create_udpv6(io_service& service);
+  /// The socket of a descriptor that others have opened: a listener of the parent process or of the service
+  /// manager, a connection that unix_socket::recv_message() has received. Sets its non-blocking mode, which
+  /// all processes that have it share. Throws std::system_error, and closes the descriptor: not_a_socket, or
+  /// address_family_not_supported if it is no TCP or UDP socket. Requires: `service` is not simulated.
+  [[nodiscard]] static socket adopt(io_service& service, owned_descriptor opened);
 
   socket() = delete;                      // socket::create_tcpv4(io), or net::connect(io, host, port)
   explicit socket(io_service&) = delete;  // socket::create_tcpv4(io), or net::connect(io, host, port)

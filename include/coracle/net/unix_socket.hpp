@@ -4,6 +4,7 @@
 #include <coracle/base/check.hpp>
 #include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/io/owned_descriptor.hpp>
 #include <coracle/net/detail/socket_operations.hpp>
 #include <coracle/net/detail/unix_operations.hpp>
 #include <span>
@@ -57,6 +58,8 @@ class unix_socket {
  public:
   /// Requires: `service` is not simulated.
   [[nodiscard]] static unix_socket create(io_service& service, unix_kind kind);
+  /// As net::socket::adopt(), for a Unix socket.
+  [[nodiscard]] static unix_socket adopt(io_service& service, owned_descriptor opened);
 
   unix_socket(unix_socket&& other) noexcept = default;
   unix_socket& operator=(unix_socket&& other) noexcept = default;

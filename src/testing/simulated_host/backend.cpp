@@ -81,6 +81,7 @@ simulated_backend::~simulated_backend() {
 io_record& simulated_backend::attach(int fd, io_descriptor_kind kind) {
   const std::shared_ptr<descriptor> what = host_.at(fd);
   record& its = records_.emplace_back();
+  its.place = std::prev(records_.end());
   its.backend = its.its_backend = this;
   its.fd = fd;
   its.what = what;
@@ -95,7 +96,7 @@ void simulated_backend::detach(io_record& attached) noexcept {
   CORACLE_REQUIRE(its.reading.empty() && its.writing.empty() && its.with_device == 0, closed_too_early);
   its.what->watch(nullptr);
   host_.close(its.fd);
-  records_.remove_if([&](const record& each) { return &each == &its; });
+  records_.erase(its.place);
 }
 
 // ---- requests ------------------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ class simulated_backend final : public io_backend {
     void may_be_written() override { its_backend->ready(writing); }
 
     simulated_backend* its_backend = nullptr;
+    std::list<record>::iterator place;
     std::shared_ptr<descriptor> what;
     bool is_file = false;
     intrusive_list<io_event> reading, writing;

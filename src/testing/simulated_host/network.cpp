@@ -68,7 +68,10 @@ void network::let_go(const lane& one) noexcept {
 }
 
 void network::add(const std::shared_ptr<lane>& one) {
-  std::erase_if(lanes_, [](const std::weak_ptr<lane>& each) { return each.expired(); });
+  if (lanes_.size() >= enough_lanes_) {
+    std::erase_if(lanes_, [](const std::weak_ptr<lane>& each) { return each.expired(); });
+    enough_lanes_ = 2 * lanes_.size() + 8;
+  }
   lanes_.push_back(one);
 }
 void network::reset_connections() {

@@ -61,6 +61,7 @@ class network {
   std::map<net::ip_address, host*> hosts_;
   std::set<std::pair<net::ip_address, net::ip_address>> parted_;
   std::vector<std::weak_ptr<lane>> lanes_;  // between two hosts
+  std::size_t enough_lanes_ = 8;            // from here on those that are gone are removed
   std::vector<std::shared_ptr<lane>> held_;
   int next_descriptor_ = first_descriptor;
 };

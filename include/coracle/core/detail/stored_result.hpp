@@ -94,10 +94,12 @@ class error_only {
 
 /// True if an lvalue reference `T` made from a `U` refers to a temporary: only then an rvalue reference binds
 /// to it, too. True also for a local, which `co_return` takes for an rvalue first. False for an object of
-/// another class that may convert to a reference, as a std::reference_wrapper does.
+/// another class that may convert to a reference, as a std::reference_wrapper does, and for a function, to
+/// which both bind.
 template <class T, class U>
 inline constexpr bool refers_to_temporary =
-    std::is_lvalue_reference_v<T> && std::is_constructible_v<std::remove_reference_t<T>&&, U> &&
+    std::is_lvalue_reference_v<T> && !std::is_function_v<std::remove_reference_t<T>> &&
+    std::is_constructible_v<std::remove_reference_t<T>&&, U> &&
     (!std::is_class_v<std::remove_reference_t<U>> ||
      std::is_base_of_v<std::remove_cvref_t<T>, std::remove_cvref_t<U>>);
 
