@@ -17,7 +17,8 @@ struct memory_pipe {
   std::size_t room = 64 * 1024;  ///< how many bytes it keeps
   std::size_t most = 64 * 1024;  ///< how many bytes one operation moves
   bool is_closed = false;
-  std::size_t passed = 0;  ///< how many bytes were read
+  std::size_t passed = 0;                   ///< how many bytes were read
+  std::size_t flipped = std::string::npos;  ///< the byte that is wrong
   coracle::async_manual_reset_event changed{};
 
   void put(const std::string& more) {
@@ -45,6 +46,7 @@ class memory_stream {
     const std::size_t size = std::min({into.size(), pipe.bytes.size(), pipe.most});
     std::memcpy(into.data(), pipe.bytes.data(), size);
     pipe.bytes.erase(0, size);
+    if (pipe.flipped - pipe.passed < size) into[pipe.flipped - pipe.passed] ^= std::byte{1};
     pipe.passed += size;
     pipe.changed.set();
     co_return size;

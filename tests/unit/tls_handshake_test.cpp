@@ -203,16 +203,17 @@ TEST_CASE("tls: a session with a client's certificate can be resumed") {
 }
 
 TEST_CASE("tls: what is no TLS is an error, of a client and of a server, and does not end later") {
-  const char* const garbage[] = {"GET / HTTP/1.1\r\n\r\n",       "220 mail.example.org ESMTP\r\n",
-                                 "\x16\x03\x01\xff\xff",         "\x16\x03\x03\x00\x05\x02\xff\xff\xff\xff",
-                                 "\x15\x03\x03\x00\x02\x02\x28", "\x17\x03\x03\x00\x01\x00"};
-  for (const char* text : garbage) {
+  using namespace std::string_literals;
+  const std::string garbage[] = {"GET / HTTP/1.1\r\n\r\n"s,       "220 mail.example.org ESMTP\r\n"s,
+                                 "\x16\x03\x01\xff\xff"s,         "\x16\x03\x03\x00\x05\x02\xff\xff\xff\xff"s,
+                                 "\x15\x03\x03\x00\x02\x02\x28"s, "\x17\x03\x03\x00\x01\x00"s};
+  for (const std::string& text : garbage) {
     for (const bool of_client : {true, false}) {
       CAPTURE(of_client);
       tls_pair both;
       secure_stream& side = of_client ? both.client : both.server;
       coracle_test::memory_pipe& input = of_client ? *both.line.to_client : *both.line.to_server;
-      input.put(std::string(text, text[3] == '\0' ? 10 : std::string{text}.size()));
+      input.put(text);
       input.close();
       const ending found = sync_wait(ending_of(side.handshake()));
       CHECK(found.code.category() == coracle::tls::error_category());
@@ -223,6 +224,40 @@ TEST_CASE("tls: what is no TLS is an error, of a client and of a server, and doe
       CHECK(sync_wait(ending_of(side.read_some(&byte, 1))).text == found.text);
       CHECK(sync_wait(ending_of(side.write_some("x"))).text == found.text);
       CHECK(sync_wait(ending_of(side.send_all("x"))).text == found.text);
+    }
+  }
+}
+
+TEST_CASE("tls: a byte of the handshake that is wrong is an error, of one side or of both, and no more") {
+  std::size_t sizes[2];
+  {
+    tls_pair both;
+    CHECK(both.agree());
+    sizes[0] = both.line.to_server->passed;
+    sizes[1] = both.line.to_client->passed;
+  }
+  for (const int which : {0, 1}) {
+    for (std::size_t at = 0; at < sizes[which]; at += 3) {
+      CAPTURE(at);
+      tls_pair both;
+      auto& changed = which == 0 ? *both.line.to_server : *both.line.to_client;
+      changed.flipped = at;
+      coracle::testing::manual_scheduler place;
+      auto client = coracle::testing::poll(place, coracle_test::shake_hands(both.client));
+      auto server = coracle::testing::poll(place, coracle_test::shake_hands(both.server));
+      while (place.run_one()) {
+      }
+      // Who still waits has been told of a longer record than there is.
+      both.line.to_client->close();
+      both.line.to_server->close();
+      while (place.run_one()) {
+      }
+      REQUIRE(client.ready());
+      REQUIRE(server.ready());
+      const ending of_client = client.get(), of_server = server.get();
+      CHECK((of_client.code || of_server.code));
+      for (const ending& each : {of_client, of_server})
+        CHECK((!each.code || each.code.category() == coracle::tls::error_category()));
     }
   }
 }

@@ -50,9 +50,9 @@ task<T> obeying(task<T> work, stop_token token) {
 /// Threads       one thread or strand at a time. One coroutine may read while another writes: a program that
 ///               reads only after it has sent everything deadlocks if the other side does so, too. Do not
 ///               move or destroy it while an operation is pending.
-/// Cost          17 KiB to receive, what OpenSSL needs, and one record of up to 16 KiB while it is sent; a
-///               frame for each operation, and two for each wait for the stream below. A handshake computes
-///               for about a millisecond, on the thread that runs it.
+/// Cost          17 KiB to receive, about 16 KiB of OpenSSL's, and a record of up to 16 KiB while it is sent;
+///               a frame for each operation, and two for each wait for the stream below. A handshake computes
+///               for up to a millisecond, on the thread that runs it.
 template <class Stream>
 class stream {
   static_assert(
