@@ -256,6 +256,31 @@ TEST_CASE("tls: write_some() takes a record at most, and counts it if it was sto
   CHECK(heard.get() == text.substr(0, 16 * 1024));
 }
 
+TEST_CASE("tls: a send_all() that was stopped behind its last byte says so, and goes on with its count") {
+  tls_pair both;
+  REQUIRE(both.agree());
+  make_narrow(both);
+  const std::string text = long_text(10'000);
+  std::size_t sent = 0;
+  auto sending = poll(both.client.send_all(text, {}, &sent));
+  CHECK(!sending.run());
+  sending.request_stop();
+  REQUIRE(sending.run());
+  CHECK_THROWS_AS(sending.get(), coracle::operation_cancelled);
+  CHECK(sent == text.size());
+  const auto go_on = [&]() -> task<> {
+    co_await both.client.send_all(text, {}, &sent);
+    CHECK(both.line.to_server->bytes.size() < 10'000);
+    both.client.close();
+  };
+  const auto count = [&]() -> task<std::size_t> {
+    std::string piece(20'000, ' ');
+    const std::size_t size = co_await both.server.read_some(piece);
+    co_return size;
+  };
+  CHECK(std::get<1>(sync_wait(coracle::when_all(go_on(), count()))) == text.size());
+}
+
 TEST_CASE("tls: new keys, asked for by either side") {
   tls_pair both;
   REQUIRE(both.agree());
