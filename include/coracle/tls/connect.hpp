@@ -1,6 +1,8 @@
 // coracle/tls/connect.hpp -- connect to a host, and verify that it is the one that was named.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/chrono.hpp>
+#include <coracle/core/awaitable.hpp>
 #include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/net/socket.hpp>
@@ -41,5 +43,18 @@ CORACLE_CORO_WRAPPER()
 inline task<stream<net::socket>> connect(io_service& service, std::string host, std::uint16_t port,
                                          const context& common) {
   return detail::connect_body(service, std::move(host), std::to_string(port), common);
+}
+template <class Host, class Port>
+auto connect(io_service&, const Host&, const Port&) {
+  static_assert(
+      !sizeof(Port*),
+      "tls::connect(io, host, port, context) needs a tls::context, which says whom to trust, such as "
+      "tls::context::client()");
+  return coracle::detail::any_awaiter{};
+}
+template <class Host, class Port, class Rep, class Period>
+auto connect(io_service&, const Host&, const Port&, const context&, std::chrono::duration<Rep, Period>) {
+  net::detail::no_time_limit<Rep>();
+  return coracle::detail::any_awaiter{};
 }
 }  // namespace coracle::tls

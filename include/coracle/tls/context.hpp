@@ -27,7 +27,8 @@ enum class client_certificate { optional, required };
 ///               certificates are verified: some small files in each handshake, on its thread.
 class context {
  public:
-  /// Trusts the certificate authorities of this system, wherever its OpenSSL looks for them.
+  /// Trusts the certificate authorities of this system, which OpenSSL looks for where the environment
+  /// variables SSL_CERT_FILE and SSL_CERT_DIR say, or in the places that it was built with.
   [[nodiscard]] static context client();
   /// Trusts the certificates in `pem`, at least one, and no others: authorities, or the server's own.
   [[nodiscard]] static context client_trusting(std::string_view pem);

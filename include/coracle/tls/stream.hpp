@@ -1,6 +1,8 @@
 // coracle/tls/stream.hpp -- TLS over any stream of bytes.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/check.hpp>
+#include <coracle/base/chrono.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/io/buffer.hpp>
@@ -73,10 +75,19 @@ class stream {
   CORACLE_CORO_WRAPPER() task<> handshake(stop_token token = {}) {
     return detail::obeying<void>(connection_.handshake(below_), std::move(token));
   }
+  template <class Rep, class Period>
+  auto handshake(std::chrono::duration<Rep, Period>) {
+    net::detail::no_time_limit<Rep>();
+    return handshake();
+  }
   /// Awaitable of the number of bytes stored in `to`, at least one; 0 when the other side has ended its
   /// stream by shutdown(). If the connection ends otherwise, the error is errc::truncated. Requires: `to` is
   /// not empty.
   CORACLE_CORO_WRAPPER() task<std::size_t> read_some(mutable_buffer to, stop_token token = {}) {
+    CORACLE_CHECK(
+        to.size() != 0,
+        "read_some() into 0 bytes, whose result would look like the end of the stream: pass a buffer that "
+        "has room");
     return detail::obeying<std::size_t>(connection_.read_some(below_, to), std::move(token));
   }
   CORACLE_CORO_WRAPPER() task<std::size_t> read_some(void* buffer, byte_count size, stop_token token = {}) {
