@@ -73,7 +73,10 @@ progress engine::run(Call call) noexcept {
   if (has_failed_) return progress::failed;
   ERR_clear_error();  // SSL_get_error() takes any error in the queue for one of this call
   const int result = call();
-  switch (SSL_get_error(ssl_.get(), result)) {
+  const int why = SSL_get_error(ssl_.get(), result);
+  const unsigned long code = ERR_get_error();
+  ERR_clear_error();
+  switch (why) {
     case SSL_ERROR_NONE:
       return progress::done;
     case SSL_ERROR_WANT_READ:
@@ -82,9 +85,8 @@ progress engine::run(Call call) noexcept {
       return progress::ended;
     default:
       has_failed_ = true;
-      failure_ = ERR_get_error();
+      failure_ = code;
       verification_ = SSL_get_verify_result(ssl_.get());
-      ERR_clear_error();
       return progress::failed;
   }
 }

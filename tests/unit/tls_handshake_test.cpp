@@ -6,8 +6,10 @@
 
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/yield.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <coracle/testing/poll.hpp>
 #include <coracle/tls/stream.hpp>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -324,6 +326,34 @@ TEST_CASE("tls: a handshake that was stopped, at any point, goes on with the nex
     server.get();
     CHECK(both.client.protocol() == "TLSv1.3");
   }
+}
+
+TEST_CASE("tls: a side that ends its stream in the handshake has broken it off") {
+  tls_pair both;
+  both.line.to_client->put(std::string{"\x15\x03\x03\x00\x02\x01\x00", 7});
+  const ending found = sync_wait(ending_of(both.client.handshake()));
+  CHECK(found.code == errc::protocol_error);
+  CHECK(found.text == "the other side ended the handshake");
+}
+
+TEST_CASE("tls: no memory, at any allocation, is an error, and leaks nothing" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const context of_client = client_context(), of_server = server_context();
+  CHECK(tls_pair{of_client, of_server}.agree());
+  const int failures = coracle::testing::fail_each_allocation([&] {
+    try {
+      tls_pair both{of_client, of_server};
+      auto shaking = coracle::testing::poll(both.client.handshake());
+      if (!shaking.ready()) {
+        shaking.request_stop();
+        shaking.run();
+      }
+      shaking.get();
+    } catch (const std::bad_alloc&) {
+    } catch (const coracle::operation_cancelled&) {
+    }
+  });
+  CHECK(failures >= 10);
 }
 
 TEST_CASE("tls: misuse ends the program with a message") {

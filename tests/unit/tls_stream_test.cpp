@@ -361,7 +361,7 @@ TEST_CASE("tls: half a message of the handshake protocol does not keep a writer 
   }
 }
 
-TEST_CASE("tls: reads are in the order in which they were awaited, and so are writes") {
+TEST_CASE("tls: a second read waits for the first one, and so does a second write") {
   tls_pair both;
   REQUIRE(both.agree());
   make_narrow(both);

@@ -41,7 +41,7 @@ task<T> obeying(task<T> work, stop_token token) {
 /// Prefer tls::connect() for a client. OpenSSL works on memory, and coroutines move the bytes between this
 /// memory and the stream below.
 ///
-/// Order         reads in the order in which they were awaited, and likewise writes.
+/// Order         one read at a time, and one write; further ones wait as for an async_mutex.
 /// Resumes on    the executor on which it was awaited, as the stream below.
 /// Cancellation  ends the wait, and nothing is lost: what has come is kept for the next read_some(), a
 ///               handshake is continued by the next handshake(). write_some() succeeds if its bytes have been
