@@ -110,7 +110,7 @@ unknown_component() {
   echo "$output"
   # On one line: CMake breaks long messages.
   output=$(tr -s '[:space:]' ' ' <<<"$output")
-  [[ $(grep -o "coracle has no component 'oar'; it has: coracle, testing, io, testing_io, cppcoro, model, inspect" \
+  [[ $(grep -o "coracle has no component 'oar'; it has: coracle, testing, io, testing_io, cppcoro, model, inspect, tls" \
     <<<"$output" | wc -l) == 1 ]]
 }
 
