@@ -23,8 +23,17 @@ install(TARGETS coracle_inspect EXPORT coracle-inspect)
 install(DIRECTORY include/coracle DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY compat/cppcoro DESTINATION ${cppcoro_dir})
 
+set(components coracle testing io testing_io cppcoro model inspect)
+set(packages coracle coracle-io coracle-cppcoro coracle-testing coracle-testing-io coracle-model coracle-inspect)
+if(CORACLE_TLS)
+  set_target_properties(coracle_tls PROPERTIES EXPORT_NAME tls)
+  install(TARGETS coracle_tls EXPORT coracle-tls)
+  list(APPEND components tls)
+  list(APPEND packages coracle-tls)
+endif()
+
 # One export set a component.
-foreach(component IN ITEMS coracle testing io testing_io cppcoro model inspect)
+foreach(component IN LISTS components)
   install(EXPORT coracle-${component} FILE coracle-${component}.cmake NAMESPACE coracle:: DESTINATION ${package_dir})
 endforeach()
 
@@ -60,7 +69,7 @@ install(FILES ${debugger_modules} DESTINATION ${debugger_folder}/coracle_debugge
 file(RELATIVE_PATH libdir_from_prefix ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
 file(RELATIVE_PATH includedir_from_prefix ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
 file(RELATIVE_PATH prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-foreach(package IN ITEMS coracle coracle-io coracle-cppcoro coracle-testing coracle-testing-io coracle-model coracle-inspect)
+foreach(package IN LISTS packages)
   configure_file(cmake/${package}.pc.in ${package}.pc @ONLY)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()

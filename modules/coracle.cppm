@@ -8,6 +8,7 @@ module;
 #include <coracle/inspect/inspector.hpp>
 #include <coracle/inspect/runtime_metrics.hpp>
 #include <coracle/io.hpp>
+#include <coracle/tls/connect.hpp>
 export module coracle;
 
 export namespace coracle {
@@ -374,3 +375,13 @@ using coracle::this_task::throw_if_stopped;
 using coracle::this_task::yield;
 using coracle::this_task::yield_operation;
 }  // namespace coracle::this_task
+export namespace coracle::tls {
+using coracle::tls::client_certificate;
+using coracle::tls::connect;
+using coracle::tls::context;
+using coracle::tls::errc;
+using coracle::tls::error;
+using coracle::tls::error_category;
+using coracle::tls::make_error_code;
+using coracle::tls::stream;
+}  // namespace coracle::tls

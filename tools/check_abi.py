@@ -71,6 +71,7 @@ TEMPLATES = {
     "coracle::stop_callback": ["<void (*)()>"],
     "coracle::task": [*COROUTINE, "<>", "<>::promise_type"],
     "coracle::task_local": ["<int>"],
+    "coracle::tls::stream": ["<coracle::net::socket>"],
     "coracle::unbounded_channel": ["<int>"],
     "coracle::unexpected": ["<int>"],
     "coracle::value_observer": ["<int>"],
@@ -142,7 +143,9 @@ def build_libraries(source, build):
     run("cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_CXX_COMPILER={COMPILER}", "-DBUILD_SHARED_LIBS=ON",
         "-DCMAKE_BUILD_TYPE=Debug", f"-DCMAKE_CXX_FLAGS_DEBUG={' '.join(FLAGS)}", "-DCMAKE_UNITY_BUILD=ON",
         "-DCORACLE_BUILD_TESTS=OFF", "-DCORACLE_BUILD_EXAMPLES=OFF", "-DCORACLE_BUILD_TOUR=OFF", "-DCORACLE_BUILD_BENCH=OFF")
-    run("cmake", "--build", build, "--target", *TARGETS)
+    # Earlier commits have no TLS.
+    more = ["coracle_tls"] if Path(source, "src/tls").exists() else []
+    run("cmake", "--build", build, "--target", *TARGETS, *more)
     return {library.name: library for library in sorted((build / "src").glob("lib*.so"))}
 
 

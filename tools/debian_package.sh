@@ -14,7 +14,8 @@ out=$(cd "$2" && pwd)
 
 machine=$(mktemp -d /var/tmp/debian-package.XXXXXX)
 trap 'rm -rf --one-file-system "$machine"' EXIT
-make_debian_root bookworm "$machine" build-essential debhelper lintian cmake ninja-build python3 pkg-config
+make_debian_root bookworm "$machine" build-essential debhelper lintian cmake ninja-build libssl-dev python3 \
+  pkg-config
 version=$(basename "$archive" .tar.gz | cut -d - -f 2)
 mkdir "$machine/build"
 cp "$archive" "$machine/build/coracle_$version.orig.tar.gz"
@@ -35,6 +36,8 @@ printf '%s\n' '#include <coracle/coracle.hpp>' '#include <cstdio>' \
   'int main() { std::printf("%d\n", coracle::sync_wait(answer())); }' >/build/app.cpp
 g++ -std=c++20 -O2 /build/app.cpp $(pkg-config --cflags --libs coracle-io) -o /build/app
 [ "$(/build/app)" = 42 ]
+g++ -std=c++20 /build/coracle-*/tests/package/consumer/tls.cpp $(pkg-config --cflags --libs coracle-tls) -o /build/tls
+[ "$(/build/tls)" = 42 ]
 END
 chroot "$machine" bash /build/build.sh
 cp "$machine"/build/*.{deb,dsc,changes,buildinfo,orig.tar.gz,debian.tar.xz} "$out"

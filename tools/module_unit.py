@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes modules/coracle.cppm, which exports every public name of coracle and coracle::io for `import coracle;`.
+"""Writes modules/coracle.cppm, which exports every public name of coracle, coracle::io and coracle::tls for `import coracle;`.
 
 usage: module_unit.py           writes it
        module_unit.py --check   fails if it is not what would be written, or leaves out a name of docs/headers.md
@@ -16,7 +16,7 @@ import parsed_form  # noqa: E402
 
 UNIT = ROOT / "modules/coracle.cppm"
 HEADERS = ["coracle/coracle.hpp", "coracle/core/static_heap.hpp", "coracle/generators/pmr_generator.hpp",
-           "coracle/inspect/inspector.hpp", "coracle/inspect/runtime_metrics.hpp", "coracle/io.hpp"]
+           "coracle/inspect/inspector.hpp", "coracle/inspect/runtime_metrics.hpp", "coracle/io.hpp", "coracle/tls/connect.hpp"]
 HEAD = """// coracle as a module: `import coracle;`. Made by tools/module_unit.py from the headers, which remain the primary form: what
 // a macro of theirs decides is decided where this file is compiled.
 // SPDX-License-Identifier: MIT

@@ -30,7 +30,8 @@ in_debian() {
   if [[ ! -e $machine/complete ]]; then
     rm -rf --one-file-system "$machine"
     mkdir "$machine"
-    make_debian_root "$suite" "$machine" g++ cmake ninja-build doctest-dev python3 "${@:4}"
+    make_debian_root "$suite" "$machine" g++ cmake ninja-build doctest-dev libssl-dev python3 \
+      "${@:4}"
     touch "$machine/complete"
   fi
   rm -rf "$machine/root/coracle"
@@ -40,7 +41,7 @@ in_debian() {
 set -e
 cd /root/coracle
 for standard in 20 23 26; do
-  printf '#include <coracle/%s.hpp>\n' coracle io testing |
+  printf '#include <coracle/%s.hpp>\n' coracle io testing tls/connect |
     g++ -std=c++\$standard -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ -
 done
 # Each file by itself, so that what it forgets to include shows.

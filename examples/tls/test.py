@@ -3,7 +3,8 @@
 
 usage: test.py TLS
 
-Python's ssl module is the other side; everything is on loopback, with certificates that the example makes.
+Python's ssl module and the commands of OpenSSL are the other side; everything is on loopback, with certificates that
+`openssl req` makes.
 """
 import socket
 import ssl
@@ -13,13 +14,6 @@ import tempfile
 import threading
 from pathlib import Path
 
-DEMONSTRATION = """\
-localhost: TLSv1.3
-no line within 20 ms
-answer: NOBODY READS THIS ON THE WAY
-example.org: the certificate is not accepted: hostname mismatch
-localhost: the certificate is not accepted: self-signed certificate
-"""
 TIMEOUT_SECONDS = 30
 
 
@@ -28,15 +22,24 @@ def expect(condition, what):
         sys.exit(f"failed: {what}")
 
 
-def run(*command):
-    return subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIMEOUT_SECONDS)
+def run(*command, **options):
+    return subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIMEOUT_SECONDS, **options)
+
+
+def identity(folder, name):
+    """The paths of a certificate, signed by its own key, and of that key."""
+    certificate, key = str(Path(folder, f"{name}.pem")), str(Path(folder, f"{name}_key.pem"))
+    made = run("openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-days", "1", "-subj", f"/CN={name}",
+               "-addext", f"subjectAltName=DNS:{name}", "-out", certificate, "-keyout", key)
+    expect(made.returncode == 0, made.stderr)
+    return certificate, key
 
 
 class Server:
     """The example's server, which tells its port, and of connections that failed."""
 
-    def __init__(self, program, certificate, key):
-        self.process = subprocess.Popen([program, "serve", certificate, key], stdout=subprocess.PIPE, text=True)
+    def __init__(self, program, *files):
+        self.process = subprocess.Popen([program, "serve", *files], stdout=subprocess.PIPE, text=True)
         self.port = int(self.process.stdout.readline().removeprefix("port "))
 
     def connect(self):
@@ -52,6 +55,13 @@ class Server:
         self.process.terminate()
         expect(self.process.wait(TIMEOUT_SECONDS) == 0, "the server ends well")
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *failure):
+        self.process.kill()
+        self.process.wait()
+
 
 def trusting(certificate):
     return ssl.create_default_context(cafile=certificate)
@@ -61,7 +71,9 @@ def check_server(server, certificate):
     for version in ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_2:
         context = trusting(certificate)
         context.minimum_version = context.maximum_version = version
+        context.set_alpn_protocols(["http/1.1", "shout"])
         with context.wrap_socket(server.connect(), server_hostname="localhost") as secure:
+            expect(secure.selected_alpn_protocol() == "shout", "the server's preferred protocol is chosen")
             # More than one record and more than one read at a time, but no more than a socket keeps: an SSLSocket must not be
             # read and written by two threads.
             lines = [f"line {number} ".encode() + b"x" * (number * 370 % 15000) for number in range(100)]
@@ -96,9 +108,77 @@ def check_refusals(server, certificate):
         server.tells("timed out")
 
 
-def serve_once(listener, certificate, key, is_ended):
+def check_client_certificates(program, folder):
+    certificate, key = identity(folder, "localhost")
+    alice, alice_key = identity(folder, "alice")
+    mallory, mallory_key = identity(folder, "mallory")
+    with Server(program, certificate, key, alice) as server:
+        context, session = trusting(certificate), None
+        context.load_cert_chain(alice, alice_key)
+        for resumed in False, True:
+            with context.wrap_socket(server.connect(), server_hostname="localhost", session=session) as secure:
+                secure.sendall(b"hello\n")
+                expect(secure.recv(100) == b"HELLO\n", "the server answers a client that it knows")
+                expect(secure.session_reused == resumed, f"the session is resumed: {resumed}")
+                server.tells("CN=alice")
+                session = secure.session
+                secure.unwrap()
+        # In TLS 1.3 a client's handshake is over before the server looks at its certificate.
+        for known, reason in (mallory, "the certificate is not accepted"), (None, "peer did not return a certificate"):
+            context = trusting(certificate)
+            if known:
+                context.load_cert_chain(known, mallory_key)
+            try:
+                with context.wrap_socket(server.connect(), server_hostname="localhost") as secure:
+                    secure.recv(100)
+                sys.exit("failed: the server serves a client that it does not know")
+            except ssl.SSLError as refused:
+                expect("alert" in str(refused), f"the client is told why: {refused}")
+            server.tells(reason)
+    got = get(program, "localhost", certificate, key, clients=alice, presents=(alice, alice_key))
+    expect(got.returncode == 0 and "TLSv1.3 http/1.1" in got.stderr, f"the client presents its certificate: {got.stderr}")
+    got = get(program, "localhost", certificate, key, clients=alice, presents=(mallory, mallory_key))
+    # The server closes while the request is on its way, and the alert may be lost.
+    expect(got.returncode == 1 and ("alert" in got.stderr or "reset by peer" in got.stderr or "Broken pipe" in got.stderr),
+           f"one that the server does not know fails: {got.stderr}")
+
+
+def check_openssl(program, folder):
+    """OpenSSL's own client and server."""
+    certificate, key = identity(folder, "localhost")
+    with Server(program, certificate, key) as server:
+        got = run("openssl", "s_client", "-connect", f"127.0.0.1:{server.port}", "-servername", "localhost", "-CAfile", certificate,
+                  "-verify_return_error", "-verify_hostname", "localhost", "-tls1_3", "-alpn", "shout", "-nocommands", input="hello\n")
+        expect("ALPN protocol: shout" in got.stdout and "Verify return code: 0" in got.stdout, f"s_client: {got.stdout}{got.stderr}")
+        secure = subprocess.Popen(["openssl", "s_client", "-quiet", "-connect", f"127.0.0.1:{server.port}", "-CAfile", certificate,
+                                   "-tls1_3"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        secure.stdin.write("one\n")
+        secure.stdin.flush()
+        expect(secure.stdout.readline() == "ONE\n", "s_client gets its answer")
+        secure.kill()
+        secure.wait()
+        server.stop()
+    serving = subprocess.Popen(["openssl", "s_server", "-www", "-accept", "127.0.0.1:0", "-cert", certificate, "-key", key],
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        line = ""
+        while not line.startswith("ACCEPT "):
+            line = serving.stdout.readline()
+            expect(line, "s_server tells its port")
+        got = run(program, "get", "localhost", line.rstrip().rpartition(":")[2], certificate)
+        expect("HTTP/1.0 200 ok" in got.stdout, f"s_server: {got.stdout}{got.stderr}")
+    finally:
+        serving.kill()
+        serving.wait()
+
+
+def serve_once(listener, certificate, key, is_ended, clients):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
+    context.set_alpn_protocols(["http/1.1"])
+    if clients:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(clients)
     connection, _ = listener.accept()
     connection.settimeout(TIMEOUT_SECONDS)
     try:
@@ -112,11 +192,11 @@ def serve_once(listener, certificate, key, is_ended):
         connection.close()  # the client has refused
 
 
-def get(program, host, certificate, key, is_ended=True):
+def get(program, host, certificate, key, is_ended=True, clients=None, presents=()):
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = threading.Thread(target=serve_once, args=(listener, certificate, key, is_ended))
+        server = threading.Thread(target=serve_once, args=(listener, certificate, key, is_ended, clients))
         server.start()
-        got = run(program, "get", host, str(listener.getsockname()[1]), certificate)
+        got = run(program, "get", host, str(listener.getsockname()[1]), certificate, *presents)
         server.join()
     return got
 
@@ -125,33 +205,24 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     program = sys.argv[1]
-    demonstration = run(program)
-    expect(demonstration.stdout == DEMONSTRATION, f"the demonstration:\n{demonstration.stdout}{demonstration.stderr}")
     with tempfile.TemporaryDirectory() as folder:
-        certificate, key = str(Path(folder, "certificate.pem")), str(Path(folder, "key.pem"))
-        expect(run(program, "certificate", "localhost", certificate, key).returncode == 0, "a certificate is made")
-        expect(Path(key).stat().st_mode & 0o077 == 0, "nobody else can read the key")
-        server = Server(program, certificate, key)
-        try:
+        certificate, key = identity(folder, "localhost")
+        with Server(program, certificate, key) as server:
             check_server(server, certificate)
             check_refusals(server, certificate)
             check_server(server, certificate)  # it serves on
             server.stop()
-        finally:
-            server.process.kill()
         got = get(program, "localhost", certificate, key)
         expect(got.returncode == 0 and "Host: localhost\n" in got.stdout and got.stdout.endswith("y" * 100_000),
                f"the client gets everything: {got.stderr}")
-        broken = Path(folder, "broken.pem")
-        broken.write_text(Path(certificate).read_text() + "-----BEGIN CERTIFICATE-----\nno base64\n")
-        for bad in str(broken), "/dev/null":
+        for bad in "/dev/null", key:
             expect("tls: certificate: " in run(program, "get", "localhost", "1", bad).stderr, f"{bad} is refused")
         expect("ended without" in get(program, "localhost", certificate, key, is_ended=False).stderr,
                "a stream that was cut is an error")
-        other, other_key = str(Path(folder, "other.pem")), str(Path(folder, "other_key.pem"))
-        run(program, "certificate", "example.org", other, other_key)
-        expect("hostname mismatch" in get(program, "localhost", other, other_key).stderr, "a wrong host is refused")
-    print("TLS 1.2 and 1.3 with Python's ssl, as server and as client")
+        expect("hostname mismatch" in get(program, "localhost", *identity(folder, "example.org")).stderr, "a wrong host is refused")
+        check_client_certificates(program, folder)
+        check_openssl(program, folder)
+    print("TLS 1.2 and 1.3 with Python's ssl and OpenSSL's commands, as server and as client")
 
 
 main()

@@ -23,8 +23,8 @@ class CoracleRecipe(ConanFile):
     topics = ("coroutines", "async", "io_uring", "cppcoro")
     package_type = "library"
     settings = "os", "arch", "compiler", "build_type"
-    options = {"shared": [True, False], "fPIC": [True, False]}
-    default_options = {"shared": False, "fPIC": True}
+    options = {"shared": [True, False], "fPIC": [True, False], "tls": [True, False]}
+    default_options = {"shared": False, "fPIC": True, "tls": True}
 
     def export_sources(self):
         checkout = os.path.join(self.recipe_folder, "..", "..")
@@ -43,6 +43,10 @@ class CoracleRecipe(ConanFile):
         if compiler not in OLDEST or int(str(self.settings.compiler.version).split(".")[0]) < OLDEST[compiler]:
             raise ConanInvalidConfiguration("coracle needs g++ 12 or clang 19, or later")
 
+    def requirements(self):
+        if self.options.tls:
+            self.requires("openssl/[>=3 <4]")
+
     def layout(self):
         cmake_layout(self)
 
@@ -50,6 +54,7 @@ class CoracleRecipe(ConanFile):
         toolchain = CMakeToolchain(self)
         for part in ("TESTS", "EXAMPLES", "TOUR", "BENCH"):
             toolchain.cache_variables[f"CORACLE_BUILD_{part}"] = False
+        toolchain.cache_variables["CORACLE_TLS"] = bool(self.options.tls)
         toolchain.generate()
         CMakeDeps(self).generate()
 
@@ -76,6 +81,9 @@ class CoracleRecipe(ConanFile):
         self.cpp_info.components["cppcoro"].includedirs.append("include/coracle-cppcoro")
         self._component("inspect", "coracle-inspect", ["coracle"])
         self.cpp_info.components["inspect"].exelinkflags = ["-Wl,--undefined=coracle_inspector_of_environment"]
+        if self.options.tls:
+            self._component("tls", "coracle-tls", ["io"])
+            self.cpp_info.components["tls"].requires += ["openssl::ssl", "openssl::crypto"]
         self._component("model", "coracle-model", [])
         self.cpp_info.components["model"].defines = ["CORACLE_MODEL", "CORACLE_ENABLE_CHECKS=1"]
         # As the exported targets say: g++ makes tail calls at -O1 and -Og only with this flag.

@@ -15,6 +15,9 @@
 #include "stream_cases.hpp"
 #include "structure_cases.hpp"
 #include "time_cases.hpp"
+#if defined(CORACLE_TEST_TLS)
+#include "tls_cases.hpp"
+#endif
 
 namespace coracle_test {
 const std::vector<cancellation_entry>& cancellation_table() {
@@ -26,6 +29,9 @@ const std::vector<cancellation_entry>& cancellation_table() {
           socket_cases(), descriptor_cases(), file_cases()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
+#if defined(CORACLE_TEST_TLS)
+    for (const auto& each : tls_cases()) all.push_back(each);
+#endif
     return all;
   }();
   return table;

@@ -58,6 +58,24 @@ find_package_inspect() {
   find_package_component inspect
   [[ $(CORACLE_INSPECT=nowhere "$work/b-inspect/consumer" 2>&1) == *"cannot listen on 'nowhere'"*42 ]]
 }
+find_package_tls() { find_package_component tls; }
+# Without it the rest needs no OpenSSL, and a program that asks for it is told why it is not there.
+without_tls() {
+  local output
+  configure -S "$root" -B "$work/n" -DCORACLE_TLS=OFF -DCORACLE_BUILD_TESTS=OFF -DCORACLE_BUILD_EXAMPLES=OFF \
+    -DCORACLE_BUILD_TOUR=OFF -DCORACLE_BUILD_BENCH=OFF
+  [[ ! -e $work/n/coracle-tls.pc ]]
+  output=$(configure -S "$consumer" -B "$work/n/consumer" -DCORACLE_BY=find_package -DCORACLE_COMPONENTS=tls \
+    -Dcoracle_DIR="$work/n" 2>&1) && return 1
+  echo "$output"
+  [[ $(tr -s '[:space:]' ' ' <<<"$output") == *"coracle has no component 'tls'"*"built without OpenSSL 3"* ]]
+}
+openssl_missing() {
+  local output
+  output=$(configure -S "$root" -B "$work/o" -DCORACLE_TLS=ON -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON 2>&1) && return 1
+  echo "$output"
+  [[ $output == *"CORACLE_TLS needs OpenSSL 3"* ]]
+}
 # A plugin and the program that loads it, both of which link the shared libraries in $1.
 loads_plugin() {
   local flags libraries
@@ -94,7 +112,10 @@ absolute_folders() {
   # shellcheck disable=SC2016
   grep -Fx 'includedir=${prefix}/../coracle-headers/coracle-cppcoro' "$work/m/coracle-cppcoro.pc"
 }
-fetch_content() { build_and_run "$work/e" -DCORACLE_BY=fetch_content -DCORACLE_SOURCE="$root" "${debug[@]}"; }
+# The project itself does not look for OpenSSL.
+fetch_content() {
+  build_and_run "$work/e" -DCORACLE_BY=fetch_content -DCORACLE_COMPONENTS=tls -DCORACLE_SOURCE="$root" "${debug[@]}"
+}
 
 unknown_component() {
   local output
@@ -103,7 +124,7 @@ unknown_component() {
   echo "$output"
   # On one line: CMake breaks long messages.
   output=$(tr -s '[:space:]' ' ' <<<"$output")
-  [[ $(grep -o "coracle has no component 'oar'; it has: coracle, testing, io, testing_io, cppcoro, model, inspect" \
+  [[ $(grep -o "coracle has no component 'oar'; it has: coracle, testing, io, testing_io, cppcoro, model, inspect, tls" \
     <<<"$output" | wc -l) == 1 ]]
 }
 
@@ -128,6 +149,7 @@ by_pkg_config() {
 pkg_config() { by_pkg_config coracle coracle; }
 pkg_config_cppcoro() { by_pkg_config coracle-cppcoro cppcoro; }
 pkg_config_testing() { by_pkg_config coracle-testing testing; }
+pkg_config_tls() { by_pkg_config coracle-tls tls; }
 pkg_config_model() { by_pkg_config coracle-model model; }
 # The program and the library keep free frames in lists of different kinds, and each destroys tasks of the other.
 address_sanitizer() { by_pkg_config coracle-io stopped -fsanitize=address; }
@@ -234,8 +256,8 @@ if ! CMAKE_BUILD_PARALLEL_LEVEL=2 install_below "$work/static" "${release[@]}" >
   echo "0 passed, 1 failed"
   exit 1
 fi
-cases=(find_package_static find_package_testing find_package_io find_package_io_clang find_package_cppcoro find_package_model find_package_inspect unknown_component
-  add_subdirectory_shared fetch_content without_preset absolute_folders pkg_config pkg_config_cppcoro pkg_config_testing pkg_config_model address_sanitizer
+cases=(find_package_static find_package_testing find_package_io find_package_io_clang find_package_cppcoro find_package_model find_package_inspect find_package_tls without_tls openssl_missing unknown_component
+  add_subdirectory_shared fetch_content without_preset absolute_folders pkg_config pkg_config_cppcoro pkg_config_testing pkg_config_tls pkg_config_model address_sanitizer
   vcpkg_port conan_recipe debugger_commands_installed lint_installed lint_from_source lint_on_command_line clang_tidy single_header module_by_hand)
 skipped=0
 if [[ $(printf '%s\n' "$(cmake --version | grep -oE '[0-9.]+' -m 1)" 3.28 | sort -V | head -n 1) == 3.28 ]]; then

@@ -2,13 +2,15 @@
 #   vcpkg install coracle --overlay-ports=packaging/vcpkg
 get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 
+vcpkg_check_features(OUT_FEATURE_OPTIONS features FEATURES tls CORACLE_TLS)
 vcpkg_cmake_configure(
   SOURCE_PATH "${SOURCE_PATH}"
   OPTIONS
     -DCORACLE_BUILD_TESTS=OFF
     -DCORACLE_BUILD_EXAMPLES=OFF
     -DCORACLE_BUILD_TOUR=OFF
-    -DCORACLE_BUILD_BENCH=OFF)
+    -DCORACLE_BUILD_BENCH=OFF
+    ${features})
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(PACKAGE_NAME coracle CONFIG_PATH lib/cmake/coracle)
 vcpkg_fixup_pkgconfig()

@@ -143,12 +143,14 @@ def main():
             wrong.append(f"validate() is wrong about {name} {version}")
 
     recipe.settings = Named(os="Linux", build_type="Release", compiler=Compiler("gcc", "12"))
-    recipe.options = Named(shared=False, fPIC=True)
+    recipe.options = Named(shared=False, fPIC=True, tls=True)
+    required = []
+    recipe.requires = required.append
     recipe.recipe_folder, recipe.built = str(ROOT / "packaging/conan"), str(built)
     recipe.package_folder, recipe.cpp_info = str(package), PackageInfo()
     with tempfile.TemporaryDirectory() as sources:
         recipe.export_sources_folder = recipe.source_folder = sources
-        for step in (recipe.export_sources, recipe.configure, recipe.layout, recipe.generate, recipe.build):
+        for step in (recipe.export_sources, recipe.configure, recipe.requirements, recipe.layout, recipe.generate, recipe.build):
             step()
         # Before the recipe removes them: what the package says about itself.
         as_built = package.with_name(package.name + "-installed")
@@ -165,10 +167,13 @@ def main():
         pc = part.properties.get("pkg_config_name")
         packages |= {pc} - {None}
         libraries |= set(part.libs)
-        wrong += [f"{name} requires {other}, which is no component" for other in part.requires
+        own = [other for other in part.requires if "::" not in other]
+        wrong += [f"{name} requires {other}, which is no component" for other in own
                   if other not in recipe.cpp_info.components]
+        wrong += [f"{name} requires {other} of a package that is not required" for other in part.requires
+                  if other not in own and not any(each.startswith(other.split("::")[0] + "/") for each in required)]
         wrong += [f"{name}: no folder {folder}" for folder in part.includedirs if not (package / folder).is_dir()]
-        needed = {recipe.cpp_info.components[other].properties.get("pkg_config_name") for other in part.requires} - {None}
+        needed = {recipe.cpp_info.components[other].properties.get("pkg_config_name") for other in own} - {None}
         found = re.search(r"^Requires: (.*)$", described.get(pc, ""), re.MULTILINE)
         stated = set(re.findall(r"coracle[\w-]*", found[1])) if found else set()
         if pc and needed != stated:
