@@ -111,6 +111,18 @@ void losers_of_a_race_end() {
     };
     const auto end = co_await coracle::as_outcome(coracle::stop_after(timed(), 1ms));
     expect(end.is_cancelled() && !went_on, "a task that waits for a timer is timed out");
+    coracle::stop_source source;
+    source.request_stop();
+    auto look_up = coracle::net::resolve("localhost", "80");
+    const auto found =
+        co_await coracle::as_outcome(coracle::with_stop(std::move(look_up), source.get_token()));
+    expect(found.is_cancelled(), "a look-up is stopped");
+    const auto call = [&]() -> task<> {
+      co_await coracle::blocking([] {});
+      went_on = true;
+    };
+    const auto called = co_await coracle::as_outcome(coracle::with_stop(call(), source.get_token()));
+    expect(called.is_cancelled() && !went_on, "a task is stopped before a blocking call");
   };
   io.run(race());
 }

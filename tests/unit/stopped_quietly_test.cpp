@@ -14,6 +14,7 @@
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/core/yield.hpp>
+#include <coracle/exec/blocking.hpp>
 #include <coracle/exec/round_robin_scheduler.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
@@ -31,7 +32,9 @@
 #include <coracle/time/rate_limiter.hpp>
 #include <coracle/time/retry.hpp>
 #include <coracle/time/timeout.hpp>
+#include <semaphore>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -166,6 +169,23 @@ TEST_CASE("stopped quietly: what waits for a rate_limiter" * doctest::skip(!coun
     CHECK(end.reason() == coracle::stop_reason::requested);
   };
   CHECK(throws_of([&] { sync_wait(stopped_first()); }) == 0);
+}
+
+TEST_CASE("stopped quietly: a blocking call that waits for a thread" * doctest::skip(!counts_throws)) {
+  coracle::blocking_pool pool{1};
+  std::binary_semaphore begun{0}, go_on{0};
+  const auto keep_busy = [&] {
+    begun.release();
+    go_on.acquire();
+  };
+  std::thread busy{[&] { sync_wait(coracle::blocking(pool, keep_busy)); }};
+  begun.acquire();
+  bool called = false;
+  const auto call = [&] { called = true; };
+  CHECK(throws_of_loser([&] { return coracle::blocking(pool, call); }) == 0);
+  go_on.release();
+  busy.join();
+  CHECK_FALSE(called);
 }
 
 TEST_CASE("stopped quietly: single_flight, its last caller and one of several" *

@@ -126,7 +126,7 @@ class [[nodiscard("nothing is called until this is awaited: co_await blocking(fn
     inherited_ = detail::environment_of(suspended);
     end_ = {};
     set_call(&call);
-    return wait(suspended, inherited_);
+    return wait<detail::ends_stopped<Promise>>(suspended, inherited_);
   }
   result await_resume() {
     finish();
