@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/compose/when_all.hpp>
 #include <coracle/core/shared_task.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -380,17 +379,6 @@ TEST_CASE("task: sync_wait() of an empty one ends the program with one line") {
         }) == expected);
   if constexpr (CORACLE_CHECKS()) {
     CHECK(coracle_test::abort_message([] { sync_wait(task<>().when_ready()); }) == expected);
-  }
-}
-
-TEST_CASE("task: checked builds end where a task is awaited while another coroutine awaits it") {
-  if constexpr (CORACLE_CHECKS()) {
-    CHECK(coracle_test::abort_message([] {
-            task<> shared = wait_for(*new async_manual_reset_event);
-            sync_wait(coracle::when_all(shared.when_ready(), shared.when_ready()));
-          }) ==
-          "coracle: a task was awaited while another coroutine awaits it: a shared_task may be awaited by "
-          "several\n");
   }
 }
 

@@ -12,8 +12,6 @@ inline constexpr char awaited_empty[] =
     "an empty task was awaited: it was awaited before, moved from, or never held a coroutine";
 inline constexpr char awaited_twice[] =
     "a task was awaited twice: its result has been moved out; a shared_task keeps it";
-inline constexpr char awaited_by_two[] =
-    "a task was awaited while another coroutine awaits it: a shared_task may be awaited by several";
 
 /// Returns the same handle, opaque to the optimiser. clang then calls the destroy function that the frame
 /// stores, even where it has seen the frame created: a stop request may have replaced that function
@@ -36,7 +34,6 @@ class task_awaiter_base {
   CORACLE_INLINE_TRANSFER()
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
     const auto body = body_;  // read once: the compiler cannot know that set_parent() leaves this alone
-    CORACLE_CHECK(!body.promise().parent(), awaited_by_two);
     body.promise().set_parent(parent);
     return coracle::transfer_to(body);
   }

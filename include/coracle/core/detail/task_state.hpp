@@ -102,8 +102,6 @@ class CORACLE_FOLDING_ABI() parent_or_awaiter {
   void add(mark which) noexcept { word_.add(which); }
   /// Keeps only the marks.
   void forget() noexcept { word_.drop_pointer(); }
-  /// For checks: null from now on.
-  void clear() noexcept { word_ = task_parent(nullptr); }
 
  private:
   union {  // not initialised
@@ -123,9 +121,6 @@ class CORACLE_CHECKED_ABI() task_state : public continues_parent_by<task_outcome
   static constexpr bool returns_over_environment = fits_into_word<T> && !std::is_void_v<T>;
 
  public:
-  task_state() noexcept {
-    if constexpr (CORACLE_CHECKS()) this->parent_.clear();
-  }
   [[nodiscard]] const environment* get_environment() const noexcept {
     CORACLE_CHECK(
         !returns_over_environment || !this->parent_.has(mark::has_returned),
