@@ -22,9 +22,7 @@ task<> send(engine& tls, carrier& below) {
   for (auto rest = tls.unsent(); !rest.empty(); rest = tls.unsent()) {
     task<std::size_t> writing = below.write_some(rest);
     const std::size_t size = co_await std::move(writing);
-    CORACLE_REQUIRE(size != 0 && size <= rest.size(),
-                    "write_some() of a byte_sink took no bytes, or more than it was given: let it wait until "
-                    "it has taken at least one, or throw");
+    CORACLE_REQUIRE(size != 0 && size <= rest.size(), coracle::detail::takes_a_wrong_number);
     tls.sent(size);
   }
 }

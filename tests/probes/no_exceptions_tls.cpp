@@ -115,7 +115,7 @@ void waits_are_stopped() {
     secure_socket secure{std::move(connection), of_client, "localhost"};
     const auto end = co_await as_outcome(coracle::stop_after(secure.handshake(), 1ms));
     expect(end.is_cancelled(), "a handshake is timed out");
-    const auto race = co_await coracle::when_any(secure.handshake(), coracle::sleep_for(1ms));
+    const auto race = co_await coracle::when_any(secure.handshake(), io.schedule());
     expect(race.index() == 1, "a handshake loses a race");
   };
   io.run(wait());

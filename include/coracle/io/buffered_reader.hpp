@@ -161,10 +161,7 @@ task<std::optional<std::string_view>> buffered_reader<Source>::read_line(stop_to
 
 template <class Source>
 task<std::size_t> buffered_reader<Source>::read_some(mutable_buffer to, stop_token token) {
-  CORACLE_CHECK(
-      to.size() != 0,
-      "read_some() into 0 bytes, whose result would look like the end of the stream: pass a buffer that has "
-      "room");
+  CORACLE_CHECK(to.size() != 0, detail::reads_nothing);
   CORACLE_CHECK_ONE_OPERATION(is_used_, two_at_once);
   if (buffered().empty() && to.size() >= size_) {
     const std::size_t direct = co_await source_.read_some(to.bytes(), token);

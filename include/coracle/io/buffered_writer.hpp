@@ -76,9 +76,7 @@ task<> buffered_writer<Sink>::flush(stop_token token) {
   while (begin_ != end_) {
     const const_buffer rest{buffer_.get() + begin_, end_ - begin_};
     const std::size_t more = co_await sink_.write_some(rest.bytes(), token);
-    CORACLE_REQUIRE(more != 0 && more <= rest.size(),
-                    "write_some() of a byte_sink took no bytes, or more than it was given: let it wait until "
-                    "it has taken at least one, or throw");
+    CORACLE_REQUIRE(more != 0 && more <= rest.size(), detail::takes_a_wrong_number);
     begin_ += more;
   }
   begin_ = end_ = 0;

@@ -34,5 +34,12 @@ template <class T>
 inline constexpr bool is_byte_source = byte_source<T>;
 template <class T>
 inline constexpr bool is_byte_sink = byte_sink<T>;
+
+inline constexpr const char* reads_nothing =
+    "read_some() into 0 bytes, whose result would look like the end of the stream: pass a buffer that has "
+    "room";
+inline constexpr const char* takes_a_wrong_number =
+    "write_some() of a byte_sink took no bytes, or more than it was given: let it wait until it has taken at "
+    "least one, or throw";
 }  // namespace detail
 }  // namespace coracle

@@ -4,6 +4,7 @@
 #include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/io/buffer.hpp>
+#include <coracle/io/byte_stream.hpp>
 #include <coracle/io/detail/io_operation.hpp>
 #include <cstddef>
 
@@ -87,10 +88,7 @@ class stream_descriptor {
   /// pipe have closed it. `token` replaces the inherited stop token, here and below. Requires: `to` is not
   /// empty.
   stream_read_operation read_some(mutable_buffer to, stop_token token = {}) noexcept {
-    CORACLE_CHECK(
-        to.size() != 0,
-        "read_some() into 0 bytes, whose result would look like the end of the stream: pass a buffer "
-        "that has room");
+    CORACLE_CHECK(to.size() != 0, detail::reads_nothing);
     return {descriptor_, to, how_, std::move(token)};
   }
   stream_read_operation read_some(void* buffer, byte_count size, stop_token token = {}) noexcept {

@@ -84,10 +84,7 @@ class stream {
   /// stream by shutdown(). If the connection ends otherwise, the error is errc::truncated. Requires: `to` is
   /// not empty.
   CORACLE_CORO_WRAPPER() task<std::size_t> read_some(mutable_buffer to, stop_token token = {}) {
-    CORACLE_CHECK(
-        to.size() != 0,
-        "read_some() into 0 bytes, whose result would look like the end of the stream: pass a buffer that "
-        "has room");
+    CORACLE_CHECK(to.size() != 0, coracle::detail::reads_nothing);
     return detail::obeying<std::size_t>(connection_.read_some(below_, to), std::move(token));
   }
   CORACLE_CORO_WRAPPER() task<std::size_t> read_some(void* buffer, byte_count size, stop_token token = {}) {
