@@ -80,7 +80,7 @@ class command {
     folder_ = std::move(path);
     return *this;
   }
-  /// Sets a variable.
+  /// Sets a variable. Requires: `name` is not empty and contains no `=`.
   command& environment(std::string name, std::string value);
   /// Removes a variable.
   command& without_environment(std::string name);
