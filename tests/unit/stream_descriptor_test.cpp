@@ -283,6 +283,7 @@ TEST_CASE("stream_descriptor: standard input is a copy, which may be closed") {
 
 TEST_CASE("stream_descriptor: a copy of standard output does not become standard input") {
   io_service io;
+  static_cast<void>(stream_descriptor::standard_error(io));  // the first one opens others of the service's
   const int before = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
   ::close(STDIN_FILENO);
   const int copy = stream_descriptor::standard_output(io).native_handle();
