@@ -77,7 +77,7 @@ std::string async_stacktrace::to_string() const {
   detail::own_symbols::with([&](detail::symbols& names) {
     for (const entry& each : *this) {
       const auto number = static_cast<std::size_t>(&each - entries_);
-      const std::string label = "#" + std::to_string(number);
+      const std::string label = '#' + std::to_string(number);
       text += label + std::string(label.size() < 3 ? 4 - label.size() : 1, ' ');
       detail::append_function(names, detail::address_of_code(each.function), text);
       text += '\n';

@@ -116,7 +116,11 @@ bool directory_walk::open_next() {
 /// Reads more names of the current directory. Returns false at its end.
 bool directory_walk::read_names() {
   const std::int64_t size = system_.read_names(current(), names_.get(), names_capacity);
-  if (size < 0 && size != -ENOENT) fail(static_cast<int>(-size), here_.path);  // ENOENT: it was removed
+  const int error = size < 0 ? static_cast<int>(-size) : 0;
+  // Some file systems deny it here, and not where the directory is opened.
+  const bool is_skipped = options_.skip_permission_denied && here_.depth != 1 && is_denied(error);
+  if (error != 0 && error != ENOENT && !is_skipped)  // ENOENT: it was removed
+    fail(error, std::string_view{here_.path}.substr(0, here_.path.rfind('/')));
   names_read_ = 0;
   names_size_ = size > 0 ? static_cast<std::size_t>(size) : 0;
   return names_size_ != 0;

@@ -432,7 +432,9 @@ bool ring_backend::conclude(io_request& request, std::int64_t result) noexcept {
     if (const std::int64_t end = end_if_shut_down(request); end != not_ready) request.result = end;
     return true;
   }
-  const bool is_interrupted = result == -ECANCELED || result == -EINTR;
+  // Of an open that waited for the other end of a FIFO. No header for programs names this error.
+  constexpr std::int64_t restart_system_call = 512;
+  const bool is_interrupted = result == -ECANCELED || result == -EINTR || result == -restart_system_call;
   // The connection failed before it was accepted; the listener is unaffected.
   const bool is_aborted =
       request.opcode == io_opcode::accept && (result == -ECONNABORTED || result == -EPROTO);

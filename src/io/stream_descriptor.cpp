@@ -33,7 +33,8 @@ int io_flags_of(int fd) {
   return (flags & O_NONBLOCK) != 0 ? 0 : detail::poll_first;
 }
 stream_descriptor copy_of(io_service& service, int fd) {
-  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  // Where the program was started without the others, the copy is not to become one of them.
+  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (copy < 0) fail(errno, "cannot copy descriptor ", fd);
   return {service, copy};
 }

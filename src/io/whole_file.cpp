@@ -15,7 +15,7 @@ std::string replacement_name(const std::filesystem::path& path) {
   constexpr std::size_t most_of_name = 200;  // of the 255 bytes available
   //   [N1] one more  relaxed  orders nothing: only the number matters
   static atomic<std::uint32_t> number{0};
-  return "." + path.filename().native().substr(0, most_of_name) + "." + std::to_string(::getpid()) + "." +
+  return '.' + path.filename().native().substr(0, most_of_name) + "." + std::to_string(::getpid()) + "." +
          std::to_string(number.fetch_add(1, memory_order_relaxed)); /*N1*/
 }
 }  // namespace

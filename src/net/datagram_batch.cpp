@@ -77,7 +77,7 @@ bool datagram_batch::is_cut(std::size_t index) const noexcept {
   return (call_in(memory_.get(), index).msg_hdr.msg_flags & MSG_TRUNC) != 0;
 }
 
-void datagram_batch::add(const ip_endpoint& destination, std::span<const std::byte> bytes) {
+void datagram_batch::add(const ip_endpoint& destination, const_buffer bytes) {
   CORACLE_REQUIRE(!is_full(), "a datagram was added to a datagram_batch that is full: send it first");
   CORACLE_REQUIRE(bytes.size() <= largest_, "a datagram is longer than its datagram_batch was made for");
   mmsghdr& its = calls_in(memory_.get())[size_++];
@@ -86,7 +86,7 @@ void datagram_batch::add(const ip_endpoint& destination, std::span<const std::by
   its.msg_hdr.msg_iov->iov_len = bytes.size();
   its.msg_hdr.msg_flags = 0;
   its.msg_len = static_cast<unsigned>(bytes.size());
-  if (!bytes.empty()) std::memcpy(its.msg_hdr.msg_iov->iov_base, bytes.data(), bytes.size());
+  if (bytes.size() != 0) std::memcpy(its.msg_hdr.msg_iov->iov_base, bytes.data(), bytes.size());
 }
 /// The messages keep their memory, so those that remain change places with those that go.
 void datagram_batch::remove_first(std::size_t count) noexcept {

@@ -16,7 +16,7 @@ using coracle::detail::io_opcode;
 using coracle::detail::throw_error;
 
 send_segments_operation::send_segments_operation(socket& sender, const ip_endpoint* destination,
-                                                 std::span<const std::byte> from, std::size_t segment_size,
+                                                 const_buffer from, std::size_t segment_size,
                                                  stop_token token) noexcept
     : addressed_operation(sender.descriptor_, io_opcode::send_message, from.data(), from.size(),
                           std::move(token)) {

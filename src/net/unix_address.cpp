@@ -36,7 +36,7 @@ unix_address unix_address::abstract(std::string_view name) {
 }
 
 std::string unix_address::to_string() const {
-  return is_abstract() ? "@" + std::string{text()} : std::string{text()};
+  return is_abstract() ? '@' + std::string{text()} : std::string{text()};
 }
 
 std::uint32_t unix_address::native_size() const noexcept {

@@ -99,7 +99,7 @@ void engine::raise() const {
     throw error(errc::certificate_rejected, std::string{"the certificate is not accepted: "} +
                                                 X509_verify_cert_error_string(verification_));
   const char* const known = ERR_reason_error_string(failure_);
-  const std::string text = known ? known : "TLS failed";
+  const std::string text = known ? std::string{"TLS: "} + known : "TLS failed";
   if (is_of_ssl && reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE)
     throw error(errc::certificate_rejected, text);
   // OpenSSL numbers the alerts that it gets from here on.

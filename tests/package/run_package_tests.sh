@@ -112,9 +112,11 @@ absolute_folders() {
   # shellcheck disable=SC2016
   grep -Fx 'includedir=${prefix}/../coracle-headers/coracle-cppcoro' "$work/m/coracle-cppcoro.pc"
 }
-# The project itself does not look for OpenSSL.
+# The project itself does not look for OpenSSL, and asks for no warnings.
 fetch_content() {
-  build_and_run "$work/e" -DCORACLE_BY=fetch_content -DCORACLE_COMPONENTS=tls -DCORACLE_SOURCE="$root" "${debug[@]}"
+  build_and_run "$work/e" -DCORACLE_BY=fetch_content -DCORACLE_COMPONENTS=tls -DCORACLE_SOURCE="$root" "${debug[@]}" \
+    -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
+  ! grep -e -Wconversion "$work/e/compile_commands.json"
 }
 
 unknown_component() {

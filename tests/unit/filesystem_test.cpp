@@ -6,11 +6,14 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/io/filesystem.hpp>
+#include <coracle/io/io_engine.hpp>
 #include <coracle/io/io_result.hpp>
 #include <coracle/io/whole_file.hpp>
 #include <coracle/testing/allocations.hpp>
+#include <coracle/time/timeout.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <new>
@@ -27,6 +30,7 @@ using coracle::file_status;
 using coracle::task;
 using coracle_test::failure_of;
 using coracle_test::system_files;
+using namespace std::chrono_literals;
 
 TEST_CASE("filesystem: the status is what stat(2) gives") {
   system_files here;
@@ -70,6 +74,18 @@ TEST_CASE("filesystem: a file that is opened for a coroutine that is destroyed i
   ::close(free_after);
   CHECK(free_after <= free_before + 3);
   CHECK(std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(free_after - 1)) != here / "a");
+}
+
+TEST_CASE("filesystem: a stop request ends the wait for the other end of a FIFO, with io_uring") {
+  system_files here;
+  if (here.io.engine().name != "io_uring") return;  // epoll waits on a thread, which nothing interrupts
+  REQUIRE(::mkfifo((here / "fifo").c_str(), 0600) == 0);
+  const auto open_in_vain = [&]() -> task<> {
+    auto open = fs::open_write_only(here.io, here / "fifo");
+    const auto opened = co_await coracle::as_outcome(coracle::stop_after(std::move(open), 1ms));
+    CHECK(opened.is_cancelled());
+  };
+  for (int i = 0; i != 20; ++i) here.io.run(open_in_vain());
 }
 
 TEST_CASE("filesystem: an operation allocates nothing if its path does not" *

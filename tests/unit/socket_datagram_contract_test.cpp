@@ -209,7 +209,6 @@ TEST_CASE("socket: a datagram is sent from several pieces, and received into sev
   }());
 }
 
-std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span{text}); }
 std::string text_in(const datagram_batch& batch, std::size_t index) {
   const std::span<const std::byte> bytes = batch.bytes(index);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -224,10 +223,10 @@ TEST_CASE("socket: a batch of datagrams is sent with one operation, and received
   io.run([&]() -> task<> {
     datagram_batch sent{3, 10};
     CHECK(sent.capacity() == 3);
-    sent.add(receiver.local_endpoint(), bytes_of("one"));
+    sent.add(receiver.local_endpoint(), "one");
     sent.add(receiver.local_endpoint(), {});
     CHECK(!sent.is_full());
-    sent.add(receiver.local_endpoint(), bytes_of("three long"));
+    sent.add(receiver.local_endpoint(), "three long");
     CHECK(sent.is_full());
     CHECK(sent.endpoint(2) == receiver.local_endpoint());
     CHECK(co_await send_batch(sender, sent) == 3);
@@ -276,11 +275,11 @@ TEST_CASE("socket: sending a batch again sends what remains, and what was added"
   receiver.bind(any_port);
   io.run([&]() -> task<> {
     datagram_batch batch{3, 8};
-    batch.add(receiver.local_endpoint(), bytes_of("1"));
+    batch.add(receiver.local_endpoint(), "1");
     auto send = send_batch(sender, batch);
     CHECK(co_await send == 1);
-    batch.add(receiver.local_endpoint(), bytes_of("2"));
-    batch.add(receiver.local_endpoint(), bytes_of("3"));
+    batch.add(receiver.local_endpoint(), "2");
+    batch.add(receiver.local_endpoint(), "3");
     CHECK(co_await send == 2);
     CHECK(batch.size() == 0);
     for (const char* const each : {"1", "2", "3"}) CHECK(co_await receive_some(receiver) == each);
@@ -337,9 +336,9 @@ TEST_CASE(
   io.run([&]() -> task<> {
     const std::string huge(70'000, 'x');
     datagram_batch sent{3, huge.size()};
-    sent.add(receiver.local_endpoint(), bytes_of("fits"));
-    sent.add(receiver.local_endpoint(), bytes_of(huge));
-    sent.add(receiver.local_endpoint(), bytes_of("fits too"));
+    sent.add(receiver.local_endpoint(), "fits");
+    sent.add(receiver.local_endpoint(), huge);
+    sent.add(receiver.local_endpoint(), "fits too");
     CHECK(co_await send_batch(sender, sent) == 1);
     CHECK(sent.size() == 2);
     CHECK(sent.bytes(0).size() == huge.size());

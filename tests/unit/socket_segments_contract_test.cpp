@@ -44,7 +44,6 @@ std::string some_text(std::size_t size) {
   text.resize(size);
   return text;
 }
-std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span{text}); }
 
 TEST_CASE("send_segments: sends datagrams of one size, and a last one that may be shorter") {
   service_under_test here;
@@ -54,7 +53,7 @@ TEST_CASE("send_segments: sends datagrams of one size, and a last one that may b
   sender.bind(any_port);
   const std::string text = some_text(2500);
   io.run([&]() -> task<> {
-    CHECK(co_await send_segments(sender, receiver.local_endpoint(), bytes_of(text), 1000) == 2500);
+    CHECK(co_await send_segments(sender, receiver.local_endpoint(), text, 1000) == 2500);
     std::string all;
     for (const std::size_t size : {1000U, 1000U, 500U}) {
       std::array<char, 2000> buffer;
@@ -73,13 +72,12 @@ TEST_CASE("send_segments: sends to the peer of a connected socket; few bytes are
   socket receiver = socket::create_udpv4(io), sender = socket::create_udpv4(io);
   receiver.bind(any_port);
   io.run([&]() -> task<> {
-    CHECK(co_await error_of(send_segments(sender, bytes_of("nowhere"), 2)) ==
-          std::errc::destination_address_required);
+    CHECK(co_await error_of(send_segments(sender, "nowhere", 2)) == std::errc::destination_address_required);
     co_await sender.connect(receiver.local_endpoint());
-    CHECK(co_await send_segments(sender, bytes_of("whole"), 5) == 5);
-    CHECK(co_await send_segments(sender, bytes_of("whole"), 100'000) == 5);
+    CHECK(co_await send_segments(sender, "whole", 5) == 5);
+    CHECK(co_await send_segments(sender, "whole", 100'000) == 5);
     CHECK(co_await send_segments(sender, {}, 5) == 0);
-    CHECK(co_await send_segments(sender, bytes_of("xy"), 1) == 2);
+    CHECK(co_await send_segments(sender, "xy", 1) == 2);
     std::array<char, 16> buffer;
     for (const std::string_view wanted : {"whole", "whole", "", "x", "y"}) {
       const std::size_t got = co_await receiver.recv(buffer.data(), buffer.size());
@@ -96,10 +94,11 @@ TEST_CASE("send_segments: too many datagrams and too many bytes are errors, and 
   const std::string text = some_text(70'400);
   io.run([&]() -> task<> {
     co_await sender.connect(receiver.local_endpoint());
-    CHECK(co_await error_of(send_segments(sender, bytes_of(text).first(most_segments + 1), 1)) ==
+    CHECK(co_await error_of(send_segments(sender, std::string_view{text}.substr(0, most_segments + 1), 1)) ==
           std::errc::invalid_argument);
-    CHECK(co_await error_of(send_segments(sender, bytes_of(text), 1100)) == std::errc::message_size);
-    CHECK(co_await send_segments(sender, bytes_of(text).first(most_segments), 1) == most_segments);
+    CHECK(co_await error_of(send_segments(sender, text, 1100)) == std::errc::message_size);
+    CHECK(co_await send_segments(sender, std::string_view{text}.substr(0, most_segments), 1) ==
+          most_segments);
     for (std::size_t i = 0; i != most_segments; ++i) {
       char byte = 0;
       CHECK(co_await receiver.recv(&byte, 1) == 1);
@@ -120,7 +119,7 @@ TEST_CASE("recv_segments: receives joined datagrams in order, with their size an
     std::vector<std::byte> room(most_received_segments);
     std::size_t most_at_once = 0;
     for (int repeated = 0; repeated != 20; ++repeated) {
-      CHECK(co_await send_segments(sender, receiver.local_endpoint(), bytes_of(text), 1000) == text.size());
+      CHECK(co_await send_segments(sender, receiver.local_endpoint(), text, 1000) == text.size());
       // Virtual time, in which all of them arrive before the first is received.
       if (here.is_simulated()) co_await coracle::sleep_for(std::chrono::seconds{1});
       std::string all;
@@ -144,7 +143,7 @@ TEST_CASE("recv_segments: without join_datagrams() it receives one datagram; an 
   socket receiver = socket::create_udpv4(io), sender = socket::create_udpv4(io);
   receiver.bind(any_port);
   io.run([&]() -> task<> {
-    CHECK(co_await send_segments(sender, receiver.local_endpoint(), bytes_of("abcde"), 4) == 5);
+    CHECK(co_await send_segments(sender, receiver.local_endpoint(), "abcde", 4) == 5);
     co_await sender.send_to(receiver.local_endpoint(), "", 0);
     std::array<std::byte, 100> room;
     for (const std::size_t size : {4U, 1U, 0U}) {
@@ -201,8 +200,8 @@ TEST_CASE("recv_segments: a stop request ends the wait, and loses nothing") {
     };
     co_await coracle::when_all(give_up(), stop());
     CHECK(co_await coracle_test::is_cancelled(
-        send_segments(sender, receiver.local_endpoint(), bytes_of("not sent"), 4, source.get_token())));
-    CHECK(co_await send_segments(sender, receiver.local_endpoint(), bytes_of("sent"), 4) == 4);
+        send_segments(sender, receiver.local_endpoint(), "not sent", 4, source.get_token())));
+    CHECK(co_await send_segments(sender, receiver.local_endpoint(), "sent", 4) == 4);
     const received_segments got = co_await recv_segments(receiver, room);
     CHECK(got.size == 4);
   }());
@@ -217,12 +216,12 @@ TEST_CASE("send_segments: is refused by a TCP socket, which affects no other soc
   io.run([&]() -> task<> {
     bool refused = false;
     try {
-      co_await send_segments(tcp, bytes_of("abcd"), 2);
+      co_await send_segments(tcp, "abcd", 2);
     } catch (const std::system_error&) {
       refused = true;
     }
     CHECK(refused);
-    CHECK(co_await send_segments(sender, receiver.local_endpoint(), bytes_of("abcd"), 2) == 4);
+    CHECK(co_await send_segments(sender, receiver.local_endpoint(), "abcd", 2) == 4);
   }());
 }
 

@@ -281,6 +281,17 @@ TEST_CASE("stream_descriptor: standard input is a copy, which may be closed") {
   for (const int each : {both[0], both[1], before}) ::close(each);
 }
 
+TEST_CASE("stream_descriptor: a copy of standard output does not become standard input") {
+  io_service io;
+  static_cast<void>(stream_descriptor::standard_error(io));  // the first one opens others of the service's
+  const int before = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+  ::close(STDIN_FILENO);
+  const int copy = stream_descriptor::standard_output(io).native_handle();
+  if (before >= 0) ::dup2(before, STDIN_FILENO);
+  ::close(before);
+  CHECK(copy > STDERR_FILENO);
+}
+
 TEST_CASE("socket: bytes and text without a pointer and a size") {
   io_service io;
   auto listener = coracle::net::socket::create_tcpv4(io);

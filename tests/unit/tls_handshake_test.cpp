@@ -57,7 +57,7 @@ TEST_CASE("tls: no version in common is an error of both sides, and less than 1.
   SSL_CTX_set_min_proto_version(of_server.native_handle(), TLS1_3_VERSION);
   const auto [client, server] = tls_pair{of_client, of_server}.shake_hands();
   CHECK(server.code == errc::protocol_error);
-  CHECK(server.text == "unsupported protocol");
+  CHECK(server.text == "TLS: unsupported protocol");
   CHECK(client.code == errc::alert_received);
   CHECK(SSL_CTX_get_min_proto_version(of_client.native_handle()) == TLS1_2_VERSION);
 }
@@ -114,7 +114,7 @@ TEST_CASE("tls: an authority that is not trusted, and a certificate that is trus
   const auto [client, server] = tls_pair{client_context(other)}.shake_hands();
   CHECK(client.code == errc::certificate_rejected);
   CHECK(server.code == errc::alert_received);
-  CHECK(server.text == "tlsv1 alert unknown ca");
+  CHECK(server.text == "TLS: tlsv1 alert unknown ca");
   // It is no authority's, and nobody else vouches for it.
   CHECK(tls_pair{context::client_trusting(coracle_test::test_server().certificate)}.agree());
   // The system's authorities know nothing of it.
@@ -148,7 +148,7 @@ TEST_CASE("tls: no protocol in common is an error of both sides") {
       of_server.set_protocols({});
     const auto [client, server] = tls_pair{of_client, of_server}.shake_hands();
     CHECK(client.code == errc::alert_received);
-    CHECK(client.text == "tlsv1 alert no application protocol");
+    CHECK(client.text == "TLS: tlsv1 alert no application protocol");
     CHECK(server.code == errc::protocol_error);
   }
 }
@@ -169,7 +169,7 @@ TEST_CASE("tls: a server that verifies its clients knows them, and refuses other
         CHECK(without.server.peer_subject().empty());
       } else {
         CHECK(server.code == errc::certificate_rejected);
-        CHECK(server.text == "peer did not return a certificate");
+        CHECK(server.text == "TLS: peer did not return a certificate");
         // TLS 1.3 ends its handshake before the server has looked at the certificate.
         CHECK(!client.code);
         char byte = 0;

@@ -145,6 +145,17 @@ TEST_CASE("walk_directory: a directory that may not be read is an error, or take
   std::filesystem::permissions(tree.folder / "a", perms::owner_all);
 }
 
+// That of map_files is such a directory, for most processes.
+TEST_CASE("walk_directory: a directory that is opened and cannot be read is taken for an empty one, too") {
+  coracle::io_service io;
+  walk_options options;
+  options.skip_permission_denied = true;
+  options.max_depth = 2;
+  CHECK(coracle::sync_wait(names_in(fs::walk_directory(io, "/proc/1", options))).contains("map_files"));
+  options.skip_permission_denied = false;
+  CHECK(!failure_of(fs::walk_directory(io, "/proc/1", options)).ends_with("/: Permission denied"));
+}
+
 TEST_CASE("walk_directory: a directory that may be read but not searched has names and nothing else") {
   using std::filesystem::perms;
   walked_tree tree;

@@ -141,7 +141,8 @@ struct tail_call_check {
     if (first - last < probed_transfers * sizeof(void*)) return;
     std::fputs(
         "coracle: a file of this program was compiled without tail calls, so its awaits would use up the "
-        "stack: compile it with -foptimize-sibling-calls (the CMake target and pkg-config give it), or -O2\n",
+        "stack: compile it with -foptimize-sibling-calls (pkg-config and, except in Debug, the CMake target "
+        "give it), or -O2\n",
         stderr);
     __builtin__Exit(1);
   }

@@ -55,7 +55,9 @@ class redirection {
 ///
 /// Inherited     standard input, output and error, the environment and the working directory, unless
 ///               overridden. No other descriptor, whether close-on-exec or not; no signal is blocked or
-///               ignored.
+///               ignored. A program that was started without standard descriptors, as some daemons are,
+///               should open /dev/null for them first: otherwise a socket or pipe that it opens gets such a
+///               number, and the child inherits it.
 /// Threads       as any value. The environment is read when a process is started: do not call setenv()
 ///               concurrently.
 class command {
@@ -80,7 +82,7 @@ class command {
     folder_ = std::move(path);
     return *this;
   }
-  /// Sets a variable.
+  /// Sets a variable. Requires: `name` is not empty and contains no `=`.
   command& environment(std::string name, std::string value);
   /// Removes a variable.
   command& without_environment(std::string name);

@@ -28,7 +28,8 @@ struct directory_entry {
 struct walk_options {
   /// Whether entries have a whole status, or only a type, which saves a system call an entry.
   bool with_status = true;
-  /// Whether a directory that the process may not read is taken for an empty one, instead of an error.
+  /// Whether a directory that the process may not read is taken for an empty one, instead of an error. Does
+  /// not apply to the directory where the walk begins.
   bool skip_permission_denied = false;
   /// Whether directories of other file systems are left out of the walk. They are yielded themselves.
   bool same_file_system = false;

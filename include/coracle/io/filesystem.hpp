@@ -122,9 +122,9 @@ class [[nodiscard("nothing is opened until this is awaited")]] open_operation
 inline constexpr std::filesystem::perms new_file = static_cast<std::filesystem::perms>(0666);
 inline constexpr std::filesystem::perms new_directory = std::filesystem::perms::all;
 
-/// Awaitable of an open file. A directory is an error. A FIFO is no file (see `file`): the system waits until
-/// its other end is opened, with epoll on a file thread, and then no stop request ends the wait. `token`
-/// replaces the inherited stop token, here and below.
+/// Awaitable of an open file. A directory is an error. A FIFO is no file (see `file`): the system may wait
+/// until its other end is opened, with epoll on a file thread, and then no stop request ends the wait.
+/// `token` replaces the inherited stop token, here and below.
 inline open_operation<read_only_file> open_read_only(
     const base_directory& base, std::filesystem::path path,
     file_buffering_mode buffering = file_buffering_mode::default_, stop_token token = {}) {

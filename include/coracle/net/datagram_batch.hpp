@@ -1,6 +1,7 @@
 // coracle/net/datagram_batch.hpp -- many datagrams in one operation.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/io/buffer.hpp>
 #include <coracle/io/detail/io_operation.hpp>
 #include <coracle/net/socket.hpp>
 #include <cstddef>
@@ -41,7 +42,7 @@ class datagram_batch {
   [[nodiscard]] bool is_cut(std::size_t index) const noexcept;
 
   /// Appends a copy of a datagram to be sent. Requires: !is_full(), and it is not longer than `largest`.
-  void add(const ip_endpoint& destination, std::span<const std::byte> bytes);
+  void add(const ip_endpoint& destination, const_buffer bytes);
   /// Removes the first `count`. Requires: count <= size().
   void remove_first(std::size_t count) noexcept;
 

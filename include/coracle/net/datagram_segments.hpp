@@ -1,10 +1,10 @@
 // coracle/net/datagram_segments.hpp -- one buffer as many datagrams of one size.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/io/buffer.hpp>
 #include <coracle/net/detail/socket_operations.hpp>
 #include <coracle/net/socket.hpp>
 #include <cstddef>
-#include <span>
 
 namespace coracle::net {
 /// The number of datagrams that one send_segments() sends at most.
@@ -16,7 +16,7 @@ inline constexpr std::size_t most_received_segments = 65'535;
 class [[nodiscard("nothing is sent until this is awaited")]] send_segments_operation
     : public detail::addressed_operation {
  public:
-  send_segments_operation(socket& sender, const ip_endpoint* destination, std::span<const std::byte> from,
+  send_segments_operation(socket& sender, const ip_endpoint* destination, const_buffer from,
                           std::size_t segment_size, stop_token token) noexcept;
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
@@ -60,7 +60,7 @@ class [[nodiscard("nothing is received until this is awaited")]] recv_segments_o
 /// last one may be shorter. One system call passes them to the kernel, which cuts them as late as possible,
 /// ideally in the network adapter (UDP_SEGMENT).
 ///
-///     co_await send_segments(udp, client, std::as_bytes(std::span{video}), 1200);
+///     co_await send_segments(udp, client, video, 1200);
 ///
 /// Prefer send_batch() for datagrams of several sizes or destinations.
 /// Cancellation  as socket::send_to(): stop requested while it waits for room sends none of them.
@@ -70,14 +70,13 @@ class [[nodiscard("nothing is received until this is awaited")]] recv_segments_o
 ///               std::errc::operation_not_supported: the kernel cannot segment (Linux before 4.18).
 /// Requires: a UDP socket; segment_size != 0; `bytes` outlive the operation.
 [[nodiscard("nothing is sent until this is awaited")]] inline send_segments_operation send_segments(
-    socket& sender, const ip_endpoint& destination, std::span<const std::byte> bytes,
-    std::size_t segment_size, stop_token token = {}) noexcept {
+    socket& sender, const ip_endpoint& destination, const_buffer bytes, std::size_t segment_size,
+    stop_token token = {}) noexcept {
   return {sender, &destination, bytes, segment_size, std::move(token)};
 }
 /// The same on a connected socket.
 [[nodiscard("nothing is sent until this is awaited")]] inline send_segments_operation send_segments(
-    socket& sender, std::span<const std::byte> bytes, std::size_t segment_size,
-    stop_token token = {}) noexcept {
+    socket& sender, const_buffer bytes, std::size_t segment_size, stop_token token = {}) noexcept {
   return {sender, nullptr, bytes, segment_size, std::move(token)};
 }
 

@@ -47,8 +47,8 @@ class context {
 
   /// The application protocols (ALPN), the preferred one first: those that a client offers, or that a server
   /// speaks. The server chooses the first of its own that the client offers. If there is none, the handshake
-  /// fails on both sides; a client that offers none is accepted. See stream::alpn(). Each name has 1 to 255
-  /// bytes.
+  /// fails on both sides. A client that offers none is accepted, and so is a server that knows nothing of
+  /// ALPN: stream::alpn() is then empty. Each name has 1 to 255 bytes.
   void set_protocols(std::initializer_list<std::string_view> names);
   /// A client presents this certificate to servers that ask for one.
   void present(std::string_view chain_pem, std::string_view key_pem);

@@ -38,7 +38,7 @@ void model_engine::tick(unsigned index) noexcept {
 
 std::string model_engine::called(const model_location& at) const {
   const model_own_work own;
-  return tracing_ ? trace_.name_of(at.name) : "#" + std::to_string(at.name);
+  return tracing_ ? trace_.name_of(at.name) : '#' + std::to_string(at.name);
 }
 /// Returns the newest store; for an object older than this execution, its last value, which every thread
 /// sees.

@@ -95,7 +95,7 @@ void model_trace::add(model_step made, const site& where) { lines_.push_back({st
 std::string model_trace::text_of(std::uint64_t value) {
   constexpr std::uint64_t smallest = std::uint64_t{1} << 32, behind_last = std::uint64_t{1} << 47, marks = 7;
   if (value < smallest || (value >= behind_last && value < ~smallest)) return std::to_string(value);
-  if (value > ~smallest) return "-" + std::to_string(~value + 1);
+  if (value > ~smallest) return '-' + std::to_string(~value + 1);
   const std::size_t number = addresses_.try_emplace(value & ~marks, addresses_.size() + 1).first->second;
   const std::string mark = (value & marks) == 0 ? "" : " + " + std::to_string(value & marks);
   return "address " + std::to_string(number) + mark;
@@ -107,7 +107,7 @@ void model_trace::end(unsigned thread, const std::string& what, const void* abou
 namespace {
 std::string name_in(const std::map<std::uint32_t, std::string>& names, std::uint32_t atomic) {
   const auto found = names.find(atomic);
-  return found == names.end() ? "#" + std::to_string(atomic) : found->second;
+  return found == names.end() ? '#' + std::to_string(atomic) : found->second;
 }
 }  // namespace
 
@@ -123,7 +123,7 @@ std::map<std::uint32_t, std::string> model_trace::names() const {
     ++uses[name];
   }
   for (auto& [number, name] : result) {
-    if (name.empty() || uses[name] > 1) name += "#" + std::to_string(number);
+    if (name.empty() || uses[name] > 1) name += '#' + std::to_string(number);
   }
   return result;
 }
@@ -147,7 +147,7 @@ std::string model_trace::text(unsigned threads) const {
   for (const auto& [what, where] : lines_) {
     if (what.about && what.about != about_) continue;
     rows.push_back({what.thread, what.what});
-    if (what.atomic != 0) rows.back().text += " " + name_in(names, what.atomic) + what.rest;
+    if (what.atomic != 0) rows.back().text += ' ' + name_in(names, what.atomic) + what.rest;
     if (!what.about) rows.back().text += "  " + testing::model::text_of(where);
     end_row();
   }
@@ -165,7 +165,7 @@ std::string model_trace::text(unsigned threads) const {
   };
   for (unsigned i = 0; i != threads; ++i) cell(i, name_of_thread(i));
   result += '\n';
-  if (first != 0) result += "(" + std::to_string(first) + " steps before)\n";
+  if (first != 0) result += '(' + std::to_string(first) + " steps before)\n";
   for (std::size_t at = first; at != rows.size(); ++at) {
     for (unsigned i = 0; i <= rows[at].thread; ++i) cell(i, i == rows[at].thread ? rows[at].text : "");
     while (result.back() == ' ') result.pop_back();
