@@ -151,7 +151,9 @@ void strand_state::run() noexcept {
 
 void strand_state::abandon() noexcept {
   const std::uintptr_t seen = state_.exchange(abandoned, memory_order_acq_rel); /*T4*/
-  CORACLE_REQUIRE(seen <= busy, "a strand was destroyed with coroutines in its queue: join them first");
+  const bool runs_here = this_thread().strand == this;
+  CORACLE_REQUIRE(seen <= busy && !(runs_here && first_),
+                  "a strand was destroyed with coroutines in its queue: join them first");
   if (seen == idle) delete this;
 }
 }  // namespace detail
@@ -166,7 +168,10 @@ executor& executor_of(scheduler_ref underlying) noexcept {
 
 strand::strand(executor& underlying) : state_(new detail::strand_state(*this, underlying)) {}
 strand::strand(scheduler_ref underlying) : strand(executor_of(underlying)) {}
-strand::~strand() { state_->abandon(); }
+strand::~strand() {
+  if (current_executor() == this) detail::this_thread().current = &state_->underlying();
+  state_->abandon();
+}
 void strand::post(resumption& item) noexcept { state_->post(item); }
 timer_service* strand::timers() noexcept { return state_->underlying().timers(); }
 blocking_service* strand::blocking_calls() noexcept { return state_->underlying().blocking_calls(); }

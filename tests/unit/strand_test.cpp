@@ -25,6 +25,7 @@
 
 namespace {
 using coracle::current_executor;
+using coracle::executor;
 using coracle::run_loop;
 using coracle::strand;
 using coracle::task;
@@ -248,6 +249,28 @@ TEST_CASE("strand: one that has left it may destroy it, though the run that resu
   CHECK_FALSE(loop.run_one());
 }
 
+TEST_CASE("strand: what is on it and destroys it continues on the underlying executor") {
+  run_loop loop;
+  coracle::async_manual_reset_event event;
+  std::vector<const executor*> where;
+  const auto work = [&]() -> detached {
+    {
+      strand place{loop};
+      co_await place.schedule();
+    }
+    where.push_back(current_executor());
+    co_await event;
+    where.push_back(current_executor());
+  };
+  work();
+  CHECK(loop.run_one());
+  REQUIRE(where == std::vector<const executor*>{&loop});
+  event.set();
+  CHECK(loop.run_one());
+  CHECK(where == std::vector<const executor*>{&loop, &loop});
+  CHECK(current_executor() == nullptr);
+}
+
 TEST_CASE("strand: allocates for itself, and nothing for what runs on it" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   run_loop loop;
@@ -274,6 +297,22 @@ TEST_CASE("strand: destroying one with coroutines in its queue ends the program"
     std::string log;
     strand place{loop};
     log_on(place, log, 'a');
+  });
+  CHECK(message.find("strand was destroyed with coroutines in its queue") != std::string::npos);
+}
+
+TEST_CASE("strand: destroying one on itself with coroutines in its queue ends the program") {
+  const std::string message = coracle_test::abort_message([] {
+    run_loop loop;
+    std::string log;
+    std::optional<strand> place{std::in_place, loop};
+    const auto work = [&]() -> detached {
+      co_await place->schedule();
+      log_on(*place, log, 'a');
+      place.reset();
+    };
+    work();
+    loop.run_one();
   });
   CHECK(message.find("strand was destroyed with coroutines in its queue") != std::string::npos);
 }

@@ -26,8 +26,9 @@ class strand_state;
 /// Cancellation  schedule(): as schedule_operation.
 /// Exceptions    the constructor: std::bad_alloc. An exception that leaves a coroutine's promise ends the
 ///               program.
-/// Threads       schedule() and post() from any thread. It may be destroyed as soon as everything posted has
-///               run and has left the strand; the underlying executor outlives it.
+/// Threads       schedule() and post() from any thread. It may be destroyed once nothing is queued, runs or
+///               waits on it. A coroutine on the strand may destroy it, too, and continues on the underlying
+///               executor, which outlives the strand.
 /// Cost          one allocation per strand, none per coroutine; one atomic operation to post, none from a
 ///               coroutine that runs on the strand, and a post to the underlying executor if the strand was
 ///               idle.
@@ -38,7 +39,7 @@ class strand final : public executor {
   explicit strand(scheduler_ref underlying);
   strand(const strand&) = delete;
   strand& operator=(const strand&) = delete;
-  /// Requires: nothing is queued.
+  /// Requires: nothing is queued, and nothing that suspended on the strand still waits.
   ~strand();
 
   /// Awaitable of nothing: continues on the strand, behind what is already queued.
