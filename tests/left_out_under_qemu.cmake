@@ -17,7 +17,8 @@ set(cases
     "file: stop requested during a copy*"
     # a child of fork() in a program with threads, which aborts inside qemu
     "*ends the program*" "*end the program*"
-    "io_engine: a socket that a child of fork()*"
+    "io_engine: a socket that a child of fork()*" "io_engine: a child of fork()*"
+    "parallel_for: a negative index and an unsigned one"
     "blocking: the program's pool has threads of its own*"
     "program_timers: *"
     "spsc_channel: so do two*"
