@@ -20,7 +20,7 @@ set(cases
     "io_engine: a socket that a child of fork()*" "io_engine: a child of fork()*"
     "parallel_for: a negative index and an unsigned one"
     "blocking: the program's pool has threads of its own*"
-    "program_timers: *"
+    "program_timers: *" "stream_descriptor: a copy of standard output*"
     "spsc_channel: so do two*"
     "static_thread_pool: std::exit()*"
     "sync_wait: blocks a pool's only thread*"
