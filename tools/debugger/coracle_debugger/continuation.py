@@ -11,10 +11,13 @@ class Continuation:
     __slots__ = ("address", "text")
     SCOPE = functions.PROMISE  # where the child of an async_scope has its address: the promise begins with it
     OF_ALL = functions.PROMISE  # where one of several children has the address of the frame that they share: likewise
+    MARK = memory.WORD  # where a callback frame has the function that refuses to destroy it
+    WRAPPERS = ("as_outcome()", "as_optional()", "as_expected()", "throwing()", "")  # through which a coroutine awaits one thing
     IS_ONE_OF_SEVERAL = "one of several children"  # the text is that of the frame that they share
     _TEXTS = ((r"waiting_thread::finished", "sync_wait()"), (r"siblings::rule\)[01], .*child_is_over", "when_all()"),
               (r"siblings::rule\)[23], .*child_is_over", "when_any()"), (r"\bsibling<.*::over", IS_ONE_OF_SEVERAL),
-              (r"\bfork_join_operation<", "fork_join()"), (r"\bended_work<.*?\bas_outcome_operation<", "as_outcome()"),
+              (r"\bgroup_child::child_ended", ""), (r"\bfork_join_operation<", "fork_join()"),
+              (r"\bended_work<.*?\bas_outcome_operation<", "as_outcome()"),
               (r"\bended_work<.*?\bas_optional_operation<", "as_optional()"),
               (r"\bended_work<.*?\bas_expected_operation<", "as_expected()"),
               (r"\bended_work<.*?\bthrowing_operation<", "throwing()"), (r"\bended_work<|\bparent_bridge::|\bwait_until_operation<", ""),
@@ -35,6 +38,15 @@ class Continuation:
             return None
         found = next((text for pattern, text in cls._TEXTS if re.search(pattern, symbol)), None)
         return found if found is not None else names.without_parameters(names.tidy(symbol))
+
+    def is_member(self):
+        """Whether it belongs to one of several children."""
+        return self.is_mark_of_member(memory.word(self.address + self.MARK))
+
+    @staticmethod
+    def is_mark_of_member(function):
+        """Whether a callback frame with that mark continues one of several children."""
+        return "refuse_destroy_of_member" in (names.symbol_at(function) or "") if function else False
 
     def scope(self):
         """The address of the async_scope that has spawned it."""

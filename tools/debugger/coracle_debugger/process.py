@@ -219,11 +219,19 @@ class Process:
                 if is_first and self._add_shared(awaited, node, waiting[at], rows[at]):
                     continue
                 if rows[at] is None:
+                    rows[at] = self._row_of_wrapped(node, waiting[at])
+                if rows[at] is None:
                     self._add_other_wait(node, waiting[at], WaitKind(operation, awaited))
                 else:
                     found.append(at)
             rows, nodes, objects, is_sure = ([column[at] for at in found] for column in (rows, nodes, objects, is_sure))
         self.coroutines.waits.add(rows, operation, nodes, objects, is_sure)
+
+    def _row_of_wrapped(self, node, waiting):
+        """The row of the coroutine that waits alone, but through something as as_outcome(); None if that is not so."""
+        via, owner = self._continuation(waiting), self.owner_of(node)
+        is_wrapped = via is not None and via.text in Continuation.WRAPPERS and not via.is_member()
+        return owner.row if is_wrapped and owner is not None and self.owner_of(waiting) is owner else None
 
     def _add_shared(self, body, node, waiting, row):
         """The first waiter for a shared_task: it is shown as what awaits it, since a coroutine has one parent. False if unknown."""
@@ -382,16 +390,18 @@ class Process:
         """The same of words that are no address of a frame."""
         parents, vias = list(self._rows_of_flagged(words)), [None] * len(words)
         addresses = [word & ~7 for word in words]
-        calls, scopes = memory.words(addresses), memory.words(addresses, Continuation.SCOPE)
+        calls, marks, shared = (memory.words(addresses, place) for place in (0, Continuation.MARK, Continuation.OF_ALL))
+        members = set(filter(Continuation.is_mark_of_member, set(marks)))
         texts = {call: self._text_of_continuation(call) for call in set(calls)}
         texts = [self._text_of_one_of_several(address) if text is Continuation.IS_ONE_OF_SEVERAL else text
                  for address, text in zip(addresses, map(texts.__getitem__, calls))]
-        of_scopes = {scope for scope, text in zip(scopes, texts) if text == "async_scope"}
-        of_scopes = {scope: self._row_around(scope) for scope in of_scopes}
-        for at, (address, text, scope) in enumerate(zip(addresses, texts, scopes)):
+        # One of several children may be in a vector; what they share is in the frame of the coroutine that awaits them.
+        places = [of_all if text == "async_scope" or mark in members else address
+                  for address, text, mark, of_all in zip(addresses, texts, marks, shared)]
+        around = {place: self._row_around(place) for place, text in zip(places, texts) if text is not None}
+        for at, (address, text, place) in enumerate(zip(addresses, texts, places)):
             if text is not None and parents[at] is None:
-                parents[at] = of_scopes[scope] if text == "async_scope" else self._row_around(address)
-                vias[at] = address, text
+                parents[at], vias[at] = around[place], (address, text)
         return parents, vias
 
     def _rows_of_flagged(self, words):
