@@ -102,6 +102,11 @@ class unix_socket {
   unix_accept_operation accept(stop_token token = {}) noexcept {
     return {*this, descriptor_.service(), std::move(token)};
   }
+  template <class Rep, class Period>
+  auto accept(std::chrono::duration<Rep, Period>) {
+    detail::no_time_limit<Rep>();
+    return accept();
+  }
   /// As accept(), but the new socket is on `service`, whose thread then carries out its operations.
   unix_accept_operation accept_on(io_service& service, stop_token token = {}) noexcept {
     return {*this, &service, std::move(token)};
@@ -136,6 +141,16 @@ class unix_socket {
   socket_recv_operation recv(std::span<const mutable_buffer> to, stop_token token = {}) noexcept {
     CORACLE_CHECK(detail::has_room(to) || kind_ != unix_kind::stream, detail::receives_nothing);
     return {descriptor_, to, receive_flags(), std::move(token)};
+  }
+  template <class To, class Rep, class Period>
+  auto recv(const To&, std::chrono::duration<Rep, Period>) {
+    detail::no_time_limit<Rep>();
+    return recv(nullptr, 0);
+  }
+  template <class Rep, class Period>
+  auto recv(void* buffer, byte_count size, std::chrono::duration<Rep, Period>) {
+    detail::no_time_limit<Rep>();
+    return recv(buffer, size);
   }
   socket_send_operation write_some(const_buffer bytes, stop_token token = {}) noexcept {
     return send(bytes.data(), bytes.size(), std::move(token));
