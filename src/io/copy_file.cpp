@@ -9,6 +9,9 @@ namespace coracle::detail {
 library_task<std::uint64_t> copy_file_body(base_directory from_base, std::filesystem::path from,
                                            base_directory to_base, std::filesystem::path to,
                                            file_open_mode open_mode, filesystem::copy_progress progress) {
+  CORACLE_REQUIRE(open_mode != file_open_mode::append,
+                  "copy_file() with file_open_mode::append, but a copy replaces what the file contains: pass "
+                  "another mode, or use read_file() and append_to_file()");
   const read_only_file source = co_await filesystem::open_read_only(from_base, std::move(from));
   // Truncated only once it is known to be another file.
   if (open_mode == file_open_mode::create_always) open_mode = file_open_mode::create_or_open;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <coracle/core/environment.hpp>
-#include <coracle/io/detail/transfer_count.hpp>
 #include <coracle/net/socket.hpp>
 #include <cstring>
 #include <limits>
@@ -18,9 +17,8 @@
 #include "../io/system_error.hpp"
 #include "accept_error.hpp"
 #include "adopted_socket.hpp"
-#include "delimiter_search.hpp"
-#include "send_all.hpp"
 #include "socket_address.hpp"
+#include "whole_transfers.hpp"
 
 namespace coracle::net {
 namespace {
@@ -131,46 +129,16 @@ coracle::detail::library_task<> socket::send_parts_body(const std::span<const co
   return detail::send_all(descriptor_, parts, std::move(token), sent);
 }
 
-coracle::detail::library_task<std::size_t> socket::recv_exactly_body(void* buffer, byte_count size,
-                                                                     stop_token token,
+coracle::detail::library_task<std::size_t> socket::recv_exactly_body(mutable_buffer to, stop_token token,
                                                                      std::size_t* received) {
   CORACLE_REQUIRE(is_stream_, "recv_exactly() of a UDP socket, which receives one datagram: use recv()");
-  std::size_t local = 0;
-  std::size_t& done = coracle::detail::transfer_count(received, local, size);
-  while (done != size) {
-    const std::size_t more = co_await recv(static_cast<char*>(buffer) + done, size - done, token);
-    if (more == 0 && done == 0) co_return more;
-    if (more == 0) throw_error(ENODATA, "the stream ended before all bytes were received");
-    done += more;
-  }
-  co_return size;
+  return detail::recv_exactly(descriptor_, to.bytes(), std::move(token), received);
 }
-
 coracle::detail::library_task<std::size_t> socket::recv_until_body(std::string& received,
                                                                    std::string_view delimiter,
                                                                    std::size_t limit, stop_token token) {
   CORACLE_REQUIRE(is_stream_, "recv_until() of a UDP socket, which receives one datagram: use recv()");
-  CORACLE_REQUIRE(!delimiter.empty(), "recv_until() needs a delimiter");
-  constexpr std::size_t max_at_once = 4096;
-  struct text {  // the received data; the string may be longer, to provide room for more
-    std::string& all;
-    std::size_t size = all.size();
-    ~text() { all.resize(size); }
-  };
-  detail::delimiter_search<char> search{delimiter.data(), delimiter.size()};
-  for (std::size_t searched = 0;;) {
-    const std::size_t unsearched = (received.size() < limit ? received.size() : limit) - searched;
-    const std::size_t found = search.find_end_in(received.data() + searched, unsearched);
-    if (found != search.not_found) co_return searched + found;
-    searched += unsearched;
-    if (searched == limit) throw_error(EMSGSIZE, "delimiter not found within the limit");
-    text data{received};
-    const std::size_t room = limit - data.size;
-    received.resize(data.size + (room < max_at_once ? room : max_at_once));
-    const std::size_t more = co_await recv(received.data() + data.size, received.size() - data.size, token);
-    if (more == 0) co_return more;
-    data.size += more;
-  }
+  return detail::recv_until(descriptor_, received, delimiter, limit, std::move(token));
 }
 
 socket socket::duplicate() const {

@@ -14,7 +14,7 @@
 #include "../io/system_error.hpp"
 #include "accept_error.hpp"
 #include "adopted_socket.hpp"
-#include "send_all.hpp"
+#include "whole_transfers.hpp"
 
 namespace coracle::net {
 namespace {
@@ -65,6 +65,19 @@ coracle::detail::library_task<> unix_socket::send_parts_body(const std::span<con
                                                              stop_token token, std::size_t* sent) {
   require_stream_to_send_all(kind_);
   return detail::send_all(descriptor_, parts, std::move(token), sent);
+}
+coracle::detail::library_task<std::size_t> unix_socket::recv_exactly_body(mutable_buffer to, stop_token token,
+                                                                          std::size_t* received) {
+  CORACLE_REQUIRE(kind_ == unix_kind::stream,
+                  "recv_exactly() of a Unix socket that receives messages: use recv()");
+  return detail::recv_exactly(descriptor_, to.bytes(), std::move(token), received);
+}
+coracle::detail::library_task<std::size_t> unix_socket::recv_until_body(std::string& received,
+                                                                        std::string_view delimiter,
+                                                                        std::size_t limit, stop_token token) {
+  CORACLE_REQUIRE(kind_ == unix_kind::stream,
+                  "recv_until() of a Unix socket that receives messages: use recv()");
+  return detail::recv_until(descriptor_, received, delimiter, limit, std::move(token));
 }
 
 unix_pair make_unix_pair(io_service& service, unix_kind kind) {

@@ -15,10 +15,12 @@
 #include <coracle/net/datagram_segments.hpp>
 #include <coracle/net/send_file.hpp>
 #include <coracle/net/socket.hpp>
+#include <coracle/net/unix_socket.hpp>
 #include <filesystem>
 #include <span>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "../support/socket_pair.hpp"
 #include "io_case.hpp"
@@ -163,13 +165,20 @@ class send_file_case final : public full_case {
   }
 };
 
+struct unix_ends {
+  explicit unix_ends(coracle::io_service& io) : unix_ends(coracle::net::make_unix_pair(io)) {}
+  explicit unix_ends(coracle::net::unix_pair both)
+      : client(std::move(both.first)), server(std::move(both.second)) {}
+  coracle::net::unix_socket client, server;
+};
 /// One byte has arrived, and complete() sends the second.
+template <class Ends>
 class half_received_case : public io_case {
  public:
   half_received_case() { send("a"); }
 
  protected:
-  coracle::net::socket& receiver() { return pair().server; }
+  auto& receiver() { return pair().server; }
   /// The number of bytes that it has taken.
   virtual std::size_t taken() = 0;
 
@@ -188,22 +197,26 @@ class half_received_case : public io_case {
     return found == sent && no_more && carried_out == (taken() == 2);
   }
   void send(const char* byte) { static_cast<void>(!::send(pair().client.native_handle(), byte, 1, 0)); }
-  tcp_pair& pair() {
-    static tcp_pair both{io_};
+  Ends& pair() {
+    static Ends both{io_};
     return both;
   }
 };
-class recv_exactly_case final : public half_received_case {
+template <class Ends>
+class recv_exactly_case final : public half_received_case<Ends> {
   coracle::task<> operation() override {
-    co_await to_its_end(receiver().recv_exactly(both_, 2, {}, &received_));
+    co_await this->to_its_end(this->receiver().recv_exactly(both_, 2, {}, &received_));
   }
   std::size_t taken() override { return received_; }
 
   char both_[2];
   std::size_t received_ = 0;
 };
-class recv_until_case final : public half_received_case {
-  coracle::task<> operation() override { co_await to_its_end(receiver().recv_until(text_, "b", 10)); }
+template <class Ends>
+class recv_until_case final : public half_received_case<Ends> {
+  coracle::task<> operation() override {
+    co_await this->to_its_end(this->receiver().recv_until(text_, "b", 10));
+  }
   std::size_t taken() override { return text_.size(); }
 
   std::string text_;
@@ -320,8 +333,10 @@ inline std::vector<cancellation_entry> socket_cases() {
                      {"socket_connect_operation", &make_case<connect_case>},
                      {"send_all()", &make_case<send_all_case>},
                      {"send_file_operation", &make_case<send_file_case>},
-                     {"recv_exactly()", &make_case<recv_exactly_case>},
+                     {"recv_exactly()", &make_case<recv_exactly_case<tcp_pair>>},
+                     {"recv_exactly()", &make_case<recv_exactly_case<unix_ends>>},
                      {"accept_with_backoff()", &make_case<accept_case<accepts::with_backoff>>},
-                     {"recv_until()", &make_case<recv_until_case>}});
+                     {"recv_until()", &make_case<recv_until_case<tcp_pair>>},
+                     {"recv_until()", &make_case<recv_until_case<unix_ends>>}});
 }
 }  // namespace coracle_test

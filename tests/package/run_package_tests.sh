@@ -53,6 +53,11 @@ find_package_io_clang() {
 }
 find_package_cppcoro() { find_package_component cppcoro; }
 find_package_model() { find_package_component model; }
+# The model checker and clang's ThreadSanitizer each have an operator new.
+find_package_model_tsan() {
+  build_and_run "$work/b-tsan" -DCORACLE_BY=find_package -DCORACLE_COMPONENTS=model -DCMAKE_PREFIX_PATH="$work/static" \
+    -DCMAKE_CXX_COMPILER=clang++-22 -DCMAKE_CXX_FLAGS=-fsanitize=thread
+}
 # The program names nothing of the library: the variable that looks at the environment is linked all the same.
 find_package_inspect() {
   find_package_component inspect
@@ -258,7 +263,7 @@ if ! CMAKE_BUILD_PARALLEL_LEVEL=2 install_below "$work/static" "${release[@]}" >
   echo "0 passed, 1 failed"
   exit 1
 fi
-cases=(find_package_static find_package_testing find_package_io find_package_io_clang find_package_cppcoro find_package_model find_package_inspect find_package_tls without_tls openssl_missing unknown_component
+cases=(find_package_static find_package_testing find_package_io find_package_io_clang find_package_cppcoro find_package_model find_package_model_tsan find_package_inspect find_package_tls without_tls openssl_missing unknown_component
   add_subdirectory_shared fetch_content without_preset absolute_folders pkg_config pkg_config_cppcoro pkg_config_testing pkg_config_tls pkg_config_model address_sanitizer
   vcpkg_port conan_recipe debugger_commands_installed lint_installed lint_from_source lint_on_command_line clang_tidy single_header module_by_hand)
 skipped=0

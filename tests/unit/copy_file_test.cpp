@@ -18,6 +18,7 @@
 #include <system_error>
 #include <utility>
 
+#include "../support/abort_message.hpp"
 #include "../support/inert_io_system.hpp"
 #include "../support/temporary_folder.hpp"
 
@@ -163,5 +164,19 @@ TEST_CASE("copy_file: a file that may grow no further is an error") {
   REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
   std::signal(SIGXFSZ, handler);
   CHECK(failure == "cannot copy " + files.from.native() + " to " + files.to.native() + ": File too large");
+}
+
+TEST_CASE("copy_file: appending ends the program and says so, and nothing is created") {
+  two_files files;
+  write_text(files.from, "text");
+  static const two_files* at;
+  at = &files;
+  CHECK(coracle_test::abort_message([] {
+          coracle::io_service io;
+          io.run(fs::copy_file(io, at->from, io, at->to, file_open_mode::append));
+        }) ==
+        "coracle: copy_file() with file_open_mode::append, but a copy replaces what the file contains: pass "
+        "another mode, or use read_file() and append_to_file()\n");
+  CHECK(!std::filesystem::exists(files.to));
 }
 }  // namespace

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <coracle/compose/as_outcome.hpp>
+#include <coracle/compose/when_all.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
@@ -99,6 +100,21 @@ TEST_CASE("hedge: where all fail before the delay is over, nobody waits for that
   CHECK(all.now() == 7);
 }
 
+TEST_CASE("hedge: an attempt that fails stops none of those that still run, also where no more will start") {
+  virtual_time_loop loop;
+  servers all{loop, {16, -2, -2}};
+  CHECK(loop.run(hedge(10ms, all.ask(), 3)) == 0);
+  CHECK(all.log == lines{"0@0", "1@10", "2@12"});
+  CHECK(all.now() == 16);
+}
+
+TEST_CASE("hedge: of two that succeed at the same time, the first wins") {
+  virtual_time_loop loop;
+  servers all{loop, {20, 10}};
+  CHECK(loop.run(hedge(10ms, all.ask())) == 0);
+  CHECK(all.log == lines{"0@0", "1@10"});
+}
+
 TEST_CASE("hedge: the errors of those that do not win are dropped") {
   virtual_time_loop loop;
   servers all{loop, {-1, 5}};
@@ -122,6 +138,14 @@ TEST_CASE("hedge: without a delay all attempts start together") {
   servers all{loop, {20, 10, 30}};
   CHECK(loop.run(hedge(0ms, all.ask(), 3)) == 1);
   CHECK(all.log == lines{"0@0", "1@0", "2@0", "0 lost", "2 lost"});
+}
+
+TEST_CASE("hedge: without a delay an attempt that ends at once is the only one") {
+  virtual_time_loop loop;
+  int calls = 0;
+  const auto count = [&]() -> task<int> { co_return ++calls; };
+  CHECK(loop.run(hedge(0ms, count, 3)) == 1);
+  CHECK(calls == 1);
 }
 
 TEST_CASE("hedge: void and move-only results") {
@@ -158,6 +182,25 @@ TEST_CASE("hedge: stop requested before: nothing is started; during: the attempt
     CHECK_THROWS_WITH_AS(loop.run(coracle::with_stop(hedge(10ms, ask), source.get_token())),
                          "operation cancelled: shutting down", coracle::operation_cancelled);
     CHECK(all.now() == 15);
+  }
+  SUBCASE("during, and an attempt fails for that") {
+    const auto fail = [&]() -> task<> {
+      try {
+        co_await coracle::throwing(coracle::sleep_for(1h));
+      } catch (const coracle::operation_cancelled&) {
+      }
+      throw std::runtime_error("stopped");
+    };
+    const auto ask = [&]() -> task<> {
+      CHECK_THROWS_WITH_AS(co_await coracle::with_stop(hedge(10ms, fail), source.get_token()),
+                           "operation cancelled: shutting down", coracle::operation_cancelled);
+    };
+    const auto stop = [&]() -> task<> {
+      co_await coracle::sleep_for(5ms);
+      source.request_stop(coracle::stop_reason::shutting_down);
+    };
+    loop.run(coracle::when_all(ask(), stop()));
+    CHECK(all.now() == 5);
   }
 }
 

@@ -1,5 +1,5 @@
-// tests/unit/socket_transfer_test.cpp -- complete transfers over TCP: on the loopback interface, and on a
-// simulated host that transfers fewer bytes at a time than it could.
+// tests/unit/socket_transfer_test.cpp -- complete transfers: over TCP on the loopback interface and on a
+// simulated host that transfers fewer bytes at a time than it could, and over Unix sockets.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -36,11 +36,33 @@ using coracle::net::ipv4_endpoint;
 using coracle::net::socket;
 using namespace std::chrono_literals;
 
+/// Both ends of a connection.
+struct connection {
+  explicit connection(coracle::io_service& io)
+      : client(socket::create_tcpv4(io)), server(socket::create_tcpv4(io)) {
+    socket listener = socket::create_tcpv4(io);
+    listener.bind(ipv4_endpoint{ipv4_address::loopback(), 0});
+    listener.listen();
+    io.run(coracle::when_all(client.connect(listener.local_endpoint()), listener.accept(server)));
+  }
+  socket client, server;
+};
+
+/// Likewise.
+struct unix_connection {
+  explicit unix_connection(coracle::io_service& io) : unix_connection(coracle::net::make_unix_pair(io)) {}
+  explicit unix_connection(coracle::net::unix_pair made)
+      : client(std::move(made.first)), server(std::move(made.second)) {}
+  coracle::net::unix_socket client, server;
+};
+
 struct loopback {
+  using pair = connection;
   static constexpr std::size_t too_much = 30'000'000;  // for the system to keep, where the peer does not read
   coracle::io_service io;
 };
 struct short_transfers {
+  using pair = connection;
   static constexpr std::size_t too_much = 1'000'000;
   static coracle::testing::network_faults faults() {
     coracle::testing::network_faults often;
@@ -52,17 +74,10 @@ struct short_transfers {
   coracle::testing::simulated_host host{network, "10.0.0.1"};
   coracle::io_service& io = host.io();
 };
-
-/// Both ends of a connection.
-struct connection {
-  explicit connection(coracle::io_service& io)
-      : client(socket::create_tcpv4(io)), server(socket::create_tcpv4(io)) {
-    socket listener = socket::create_tcpv4(io);
-    listener.bind(ipv4_endpoint{ipv4_address::loopback(), 0});
-    listener.listen();
-    io.run(coracle::when_all(client.connect(listener.local_endpoint()), listener.accept(server)));
-  }
-  socket client, server;
+struct unix_sockets {
+  using pair = unix_connection;
+  static constexpr std::size_t too_much = 1'000'000;
+  coracle::io_service io;
 };
 
 /// Data without repetitions.
@@ -90,6 +105,9 @@ task<how> watched(task<std::size_t> transfer) {
   }
   co_return seen;
 }
+coracle::net::unix_socket datagrams_of(coracle::io_service& io) {
+  return coracle::net::unix_socket::create(io, coracle::net::unix_kind::datagram);
+}
 task<std::size_t> nothing_given(task<> transfer) {
   co_await std::move(transfer);
   co_return std::size_t{0};
@@ -97,9 +115,9 @@ task<std::size_t> nothing_given(task<> transfer) {
 
 TEST_CASE_TEMPLATE(
     "socket: send_all() sends, and recv_exactly() receives, more than the system takes at once", Place,
-    loopback, short_transfers) {
+    loopback, short_transfers, unix_sockets) {
   Place here;
-  connection ends{here.io};
+  typename Place::pair ends{here.io};
   const std::string sent = much(1'000'000);
   std::string received(sent.size(), ' ');
   std::size_t size = 0, counted = 0;
@@ -113,9 +131,9 @@ TEST_CASE_TEMPLATE(
 }
 
 TEST_CASE_TEMPLATE("socket: {} behind a text or an array is the stop token, not a size of 0", Place, loopback,
-                   short_transfers) {
+                   short_transfers, unix_sockets) {
   Place here;
-  connection ends{here.io};
+  typename Place::pair ends{here.io};
   std::size_t sent = 0;
   here.io.run(ends.client.send_all("onetwo", {}, &sent));
   CHECK(sent == 6);
@@ -126,9 +144,9 @@ TEST_CASE_TEMPLATE("socket: {} behind a text or an array is the stop token, not 
 }
 
 TEST_CASE_TEMPLATE("socket: recv_exactly() takes no byte more, and gives 0 where the stream has ended", Place,
-                   loopback, short_transfers) {
+                   loopback, short_transfers, unix_sockets) {
   Place here;
-  connection ends{here.io};
+  typename Place::pair ends{here.io};
   here.io.run([&]() -> task<> {
     co_await ends.client.send_all("onetwo", 6);
     ends.client.close_send();
@@ -144,9 +162,9 @@ TEST_CASE_TEMPLATE("socket: recv_exactly() takes no byte more, and gives 0 where
 
 TEST_CASE_TEMPLATE(
     "socket: a stream that ends in the middle of recv_exactly() is an error, and what came is counted", Place,
-    loopback, short_transfers) {
+    loopback, short_transfers, unix_sockets) {
   Place here;
-  connection ends{here.io};
+  typename Place::pair ends{here.io};
   here.io.run([&]() -> task<> {
     co_await ends.client.send_all("on", 2);
     ends.client.close_send();
@@ -160,9 +178,9 @@ TEST_CASE_TEMPLATE(
 
 TEST_CASE_TEMPLATE(
     "socket: recv_exactly() that is stopped in the middle goes on from there when it is called again", Place,
-    loopback, short_transfers) {
+    loopback, short_transfers, unix_sockets) {
   Place here;
-  connection ends{here.io};
+  typename Place::pair ends{here.io};
   stop_source stop;
   here.io.run([&]() -> task<> {
     char text[8];
@@ -187,9 +205,9 @@ TEST_CASE_TEMPLATE(
 
 TEST_CASE_TEMPLATE(
     "socket: send_all() that is stopped in the middle has sent what it counts, and goes on from there", Place,
-    loopback, short_transfers) {
+    loopback, short_transfers, unix_sockets) {
   Place here;
-  connection ends{here.io};
+  typename Place::pair ends{here.io};
   stop_source stop;
   const std::string text = much(Place::too_much);
   std::string received(text.size(), ' ');
@@ -224,9 +242,9 @@ TEST_CASE_TEMPLATE(
 }
 
 TEST_CASE_TEMPLATE("socket: whole transfers that are stopped before do nothing", Place, loopback,
-                   short_transfers) {
+                   short_transfers, unix_sockets) {
   Place here;
-  connection ends{here.io};
+  typename Place::pair ends{here.io};
   stop_source stop;
   stop.request_stop();
   here.io.run([&]() -> task<> {
@@ -247,10 +265,10 @@ TEST_CASE_TEMPLATE("socket: whole transfers that are stopped before do nothing",
   }());
 }
 
-TEST_CASE_TEMPLATE("socket: send_all() to a peer that has gone is an error", Place, loopback,
-                   short_transfers) {
+TEST_CASE_TEMPLATE("socket: send_all() to a peer that has gone is an error", Place, loopback, short_transfers,
+                   unix_sockets) {
   Place here;
-  connection ends{here.io};
+  typename Place::pair ends{here.io};
   const std::string text = much(Place::too_much);
   here.io.run([&]() -> task<> {
     ends.server.close();
@@ -263,9 +281,9 @@ TEST_CASE_TEMPLATE("socket: send_all() to a peer that has gone is an error", Pla
 
 TEST_CASE_TEMPLATE(
     "socket: recv_until() gives one line after another, and what is left where the stream ends", Place,
-    loopback, short_transfers) {
+    loopback, short_transfers, unix_sockets) {
   Place here;
-  connection ends{here.io};
+  typename Place::pair ends{here.io};
   std::string text, lines;
   const auto receive = [&]() -> task<> {
     for (;;) {
@@ -291,9 +309,9 @@ TEST_CASE_TEMPLATE(
 
 TEST_CASE_TEMPLATE(
     "socket: recv_until() without an end in so many bytes is an error, and takes no more than those", Place,
-    loopback, short_transfers) {
+    loopback, short_transfers, unix_sockets) {
   Place here;
-  connection ends{here.io};
+  typename Place::pair ends{here.io};
   here.io.run([&]() -> task<> {
     std::string text;
     co_await ends.client.send_all("0123456\n", 8);
@@ -317,9 +335,9 @@ TEST_CASE("socket: recv_until() does not look behind so many bytes, whatever is 
 }
 
 TEST_CASE_TEMPLATE("socket: recv_until() that is stopped keeps what has come", Place, loopback,
-                   short_transfers) {
+                   short_transfers, unix_sockets) {
   Place here;
-  connection ends{here.io};
+  typename Place::pair ends{here.io};
   here.io.run([&]() -> task<> {
     std::string text = "he";
     stop_source stop;
@@ -487,10 +505,43 @@ TEST_CASE("socket, file, stream: a count that another transfer has left ends the
 }
 
 TEST_CASE("socket: whole transfers of datagrams end the program and say so") {
-  CHECK(coracle_test::abort_message([] {
-          coracle::io_service io;
-          socket datagrams = socket::create_udpv4(io);
-          io.run(datagrams.send_all("", 0));
-        }) == "coracle: send_all() of a UDP socket, which sends one datagram: use send()\n");
+  constexpr void (*transfers[])() = {
+      [] {
+        coracle::io_service io;
+        io.run(socket::create_udpv4(io).send_all("", 0));
+      },
+      [] {
+        coracle::io_service io;
+        io.run(socket::create_udpv4(io).recv_exactly(nullptr, 0));
+      },
+      [] {
+        coracle::io_service io;
+        std::string text;
+        io.run(socket::create_udpv4(io).recv_until(text, "x", 1));
+      },
+      [] {
+        coracle::io_service io;
+        io.run(datagrams_of(io).send_all(""));
+      },
+      [] {
+        coracle::io_service io;
+        io.run(datagrams_of(io).recv_exactly(nullptr, 0));
+      },
+      [] {
+        coracle::io_service io;
+        std::string text;
+        io.run(datagrams_of(io).recv_until(text, "x", 1));
+      },
+  };
+  const std::string expected[] = {
+      "send_all() of a UDP socket, which sends one datagram: use send()",
+      "recv_exactly() of a UDP socket, which receives one datagram: use recv()",
+      "recv_until() of a UDP socket, which receives one datagram: use recv()",
+      "send_all() of a Unix socket that sends messages: use send()",
+      "recv_exactly() of a Unix socket that receives messages: use recv()",
+      "recv_until() of a Unix socket that receives messages: use recv()",
+  };
+  for (std::size_t i = 0; i != std::size(transfers); ++i)
+    CHECK(coracle_test::abort_message(transfers[i]) == "coracle: " + expected[i] + "\n");
 }
 }  // namespace

@@ -38,6 +38,7 @@ namespace coracle::filesystem {
 ///               operation_cancelled, std::bad_alloc; those of `progress`.
 /// Threads       any number at once. A file that changes meanwhile is copied as it is found.
 /// Cost          a blocking() call for each 16 MiB.
+/// Requires: `open_mode` is not append.
 CORACLE_CORO_WRAPPER()
 inline task<std::uint64_t> copy_file(base_directory from_base, std::filesystem::path from,
                                      base_directory to_base, std::filesystem::path to,

@@ -219,11 +219,11 @@ class socket {
   CORACLE_CORO_WRAPPER()
   task<std::size_t> recv_exactly(void* buffer, byte_count size, stop_token token = {},
                                  std::size_t* received = nullptr) {
-    return recv_exactly_body(buffer, size, std::move(token), received);
+    return recv_exactly_body({buffer, size}, std::move(token), received);
   }
   CORACLE_CORO_WRAPPER()
   task<std::size_t> recv_exactly(mutable_buffer to, stop_token token = {}, std::size_t* received = nullptr) {
-    return recv_exactly(to.data(), to.size(), std::move(token), received);
+    return recv_exactly_body(to, std::move(token), received);
   }
   /// Awaitable of the number of bytes of `received` up to and including the first `delimiter`. Received data
   /// is appended; what follows the delimiter stays there for the next call, so erase what you have processed.
@@ -279,8 +279,8 @@ class socket {
   coracle::detail::library_task<> send_all_body(const_buffer bytes, stop_token token, std::size_t* sent);
   coracle::detail::library_task<> send_parts_body(const std::span<const const_buffer>& parts,
                                                   stop_token token, std::size_t* sent);
-  coracle::detail::library_task<std::size_t> recv_exactly_body(void* buffer, byte_count size,
-                                                               stop_token token, std::size_t* received);
+  coracle::detail::library_task<std::size_t> recv_exactly_body(mutable_buffer to, stop_token token,
+                                                               std::size_t* received);
   coracle::detail::library_task<std::size_t> recv_until_body(std::string& received,
                                                              std::string_view delimiter, std::size_t limit,
                                                              stop_token token);

@@ -8,6 +8,7 @@
 #include <coracle/net/detail/socket_operations.hpp>
 #include <coracle/net/detail/unix_operations.hpp>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace coracle {
@@ -53,7 +54,7 @@ struct peer_credentials {
 ///               SIGPIPE; for a datagram, ECONNREFUSED or ENOTCONN.
 /// Threads       operations from any number of threads at once. Closing, moving, bind(), connect(): no other
 ///               use of the socket meanwhile. The io_service must outlive the socket.
-/// Cost          24 bytes; an operation allocates nothing, except send_all() its frame.
+/// Cost          24 bytes; an operation allocates nothing, except that a task has a frame.
 class unix_socket {
  public:
   /// Requires: `service` is not simulated.
@@ -101,6 +102,11 @@ class unix_socket {
   unix_accept_operation accept(stop_token token = {}) noexcept {
     return {*this, descriptor_.service(), std::move(token)};
   }
+  template <class Rep, class Period>
+  auto accept(std::chrono::duration<Rep, Period>) {
+    detail::no_time_limit<Rep>();
+    return accept();
+  }
   /// As accept(), but the new socket is on `service`, whose thread then carries out its operations.
   unix_accept_operation accept_on(io_service& service, stop_token token = {}) noexcept {
     return {*this, &service, std::move(token)};
@@ -136,6 +142,16 @@ class unix_socket {
     CORACLE_CHECK(detail::has_room(to) || kind_ != unix_kind::stream, detail::receives_nothing);
     return {descriptor_, to, receive_flags(), std::move(token)};
   }
+  template <class To, class Rep, class Period>
+  auto recv(const To&, std::chrono::duration<Rep, Period>) {
+    detail::no_time_limit<Rep>();
+    return recv(nullptr, 0);
+  }
+  template <class Rep, class Period>
+  auto recv(void* buffer, byte_count size, std::chrono::duration<Rep, Period>) {
+    detail::no_time_limit<Rep>();
+    return recv(buffer, size);
+  }
   socket_send_operation write_some(const_buffer bytes, stop_token token = {}) noexcept {
     return send(bytes.data(), bytes.size(), std::move(token));
   }
@@ -156,6 +172,25 @@ class unix_socket {
   CORACLE_CORO_WRAPPER()
   task<> send_all(std::span<const const_buffer> parts, stop_token token = {}, std::size_t* sent = nullptr) {
     return send_parts_body(parts, std::move(token), sent);
+  }
+  /// Awaitable of `size` once that many bytes have been received, or of 0 if the stream ended before the
+  /// first one. If the stream ends in between, the error is ENODATA. `*received` as `*sent` of send_all().
+  /// Requires: a stream.
+  CORACLE_CORO_WRAPPER()
+  task<std::size_t> recv_exactly(void* buffer, byte_count size, stop_token token = {},
+                                 std::size_t* received = nullptr) {
+    return recv_exactly_body({buffer, size}, std::move(token), received);
+  }
+  CORACLE_CORO_WRAPPER()
+  task<std::size_t> recv_exactly(mutable_buffer to, stop_token token = {}, std::size_t* received = nullptr) {
+    return recv_exactly_body(to, std::move(token), received);
+  }
+  /// As net::socket::recv_until(): appends to `received`, and gives the number of its bytes up to and
+  /// including the first `delimiter`. Requires: a stream.
+  CORACLE_CORO_WRAPPER()
+  task<std::size_t> recv_until(std::string& received, std::string_view delimiter, std::size_t limit,
+                               stop_token token = {}) {
+    return recv_until_body(received, delimiter, limit, std::move(token));
   }
 
   /// As send(), of text or bytes, with copies of `descriptors`, at most 253, which the caller still owns. A
@@ -204,6 +239,11 @@ class unix_socket {
   coracle::detail::library_task<> send_all_body(const_buffer bytes, stop_token token, std::size_t* sent);
   coracle::detail::library_task<> send_parts_body(const std::span<const const_buffer>& parts,
                                                   stop_token token, std::size_t* sent);
+  coracle::detail::library_task<std::size_t> recv_exactly_body(mutable_buffer to, stop_token token,
+                                                               std::size_t* received);
+  coracle::detail::library_task<std::size_t> recv_until_body(std::string& received,
+                                                             std::string_view delimiter, std::size_t limit,
+                                                             stop_token token);
 
   coracle::detail::io_descriptor descriptor_;
   unix_kind kind_;
