@@ -130,8 +130,8 @@ class lock_bias {
 /// Holds a lock, unless a use of it is alone.
 class biased_lock {
  public:
-  biased_lock(small_mutex& mutex, const lock_bias::use& by) noexcept
-      : mutex_(by.is_alone() ? nullptr : &mutex) {
+  biased_lock(small_mutex& lock, const lock_bias::use& by) noexcept
+      : mutex_(by.is_alone() ? nullptr : &lock) {
     if (mutex_) mutex_->lock();
   }
   biased_lock(const biased_lock&) = delete;
