@@ -67,6 +67,7 @@ using coracle::directory;
 using coracle::directory_entry;
 using coracle::elements_of;
 using coracle::environment;
+using coracle::error_code_of;
 using coracle::error_group;
 using coracle::executor;
 using coracle::exit_status;

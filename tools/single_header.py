@@ -44,7 +44,7 @@ def main():
     writer = Writer()
     writer.add(ROOT / "include/coracle/coracle.hpp")
     declarations, writer.lines = writer.lines, []
-    for folder in ("core", "sync", "compose", "exec", "time", "inspect"):
+    for folder in ("core", "sync", "channels", "compose", "exec", "time", "inspect"):
         for path in sorted((ROOT / "src" / folder).glob("*.cpp")):
             writer.add(path)
     licence = "".join(f"// {line}".rstrip() + "\n" for line in (ROOT / "LICENSE").read_text().splitlines())

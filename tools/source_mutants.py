@@ -168,7 +168,7 @@ def run(mutant, libraries, folder):
         shutil.copytree(ROOT / part, copy / part)
     (copy / path).write_text(text.replace(old, new))
     # What the program compiles itself the linker does not take from the library, where nothing is changed.
-    (copy / "core.cpp").write_text("".join(f'#include "{source}"\n' for folder in ("core", "sync", "compose")
+    (copy / "core.cpp").write_text("".join(f'#include "{source}"\n' for folder in ("core", "sync", "channels", "compose")
                                            for source in sorted((copy / "src" / folder).glob("*.cpp"))))
     command = [*COMPILE, f"-I{copy}/include", f"{copy}/tests/model/{program}.cpp", f"{copy}/core.cpp", *libraries,
                "-o", f"{copy}/program"]

@@ -47,7 +47,7 @@ COPIED = ["include", "src", "tests", "compat", "cmake", "tour", "tools/statement
 TAG = re.compile(r"/\*[A-Z]\w?\d+\*/")
 UNITS = ["tests/unit", "tests/cancellation", "tests/compat"]
 FOLDERS = [f"include/coracle/{layer}" for layer in ("base", "core", "generators", "sync", "channels", "compose", "streams", "time", "exec")]
-FOLDERS += ["src/core", "src/sync", "src/compose", "src/exec", "src/io", "src/time"]
+FOLDERS += ["src/core", "src/sync", "src/channels", "src/compose", "src/exec", "src/io", "src/time"]
 # Of protocols, too, though none of their own accesses is atomic.
 MORE = """core/detail/wait_queue core/detail/queued_waiter core/detail/stoppable_wait core/detail/listener_list
 core/detail/choice core/stop core/detail/linked_stop_source sync/single_consumer_event sync/single_producer_sequencer

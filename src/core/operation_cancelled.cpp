@@ -54,7 +54,7 @@ void detail::throw_cancelled(stop_reason why) {
 }
 
 void detail::rethrow_error_of(const task_frame& body) {
-  if (const stop_reason why = stopped_outcome::reason(body.outcome); why != stop_reason::none)
+  if (const stop_reason why = failed_outcome::reason(body.outcome); why != stop_reason::none)
     throw_cancelled(why);
   const void* const error = &body.outcome;
   rethrow_stored(*static_cast<const std::exception_ptr*>(error));

@@ -1,5 +1,6 @@
 // src/core/stopped_tasks.cpp -- which tasks a stop request ends where they are suspended.
 // SPDX-License-Identifier: MIT
+#include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/detail/stopped_tasks.hpp>
 
 namespace coracle::detail {
@@ -74,11 +75,19 @@ void replace_resume(task_frame& body, task_frame::function* end) noexcept {
 }
 }  // namespace
 
+void end_parent_with(task_frame& failed) noexcept {
+  const task_above above(failed);
+  if (above.is_notified() || !above.task().parent.has(task_mark::has_failed)) return;
+  task_frame& body = above.task();
+  failed_outcome::store(body.outcome, failed_outcome::error(failed.outcome));
+  replace_resume(body, &stopped_parent::resumed);
+}
+
 bool end_when_resumed(std::coroutine_handle<> task, stop_reason why, task_frame::function* resumed,
                       bool throws) noexcept {
   auto& body = *static_cast<task_frame*>(task.address());
   if (throws && !ends_quietly(body, why)) return false;
-  body.outcome = stopped_outcome::of(why);
+  body.outcome = failed_outcome::of(why);
   replace_resume(body, resumed);
   return true;
 }

@@ -36,7 +36,7 @@ class work_queue {
     return true;
   }
   /// Returns the oldest entry, or null.
-  resumption* take() noexcept {
+  CORACLE_ALWAYS_INLINE() resumption* take() noexcept {
     resumption* const item = take_alone();
     return item ? item : take_from_ring();
   }

@@ -11,6 +11,7 @@
 #include <coracle/io/write_only_file.hpp>
 #include <string>
 
+#include "io_failure_of.hpp"
 #include "io_system.hpp"
 #include "parts_left.hpp"
 #include "path_in_message.hpp"
@@ -158,7 +159,7 @@ detail::library_task<> writable_file::write_parts_body(std::uint64_t offset,
 }
 
 namespace {
-const char* failure_of(detail::io_opcode code) noexcept {
+const char* what_failed(detail::io_opcode code) noexcept {
   switch (code) {
     case detail::io_opcode::read_at:
     case detail::io_opcode::read_parts_at:
@@ -175,6 +176,12 @@ const char* failure_of(detail::io_opcode code) noexcept {
 std::size_t detail::file_operation::await_resume() {
   const std::int64_t done = take_result_or_errno();
   if (done >= 0) return static_cast<std::size_t>(done);
-  throw_file_error(static_cast<int>(-done), failure_of(opcode), path_);
+  throw_file_error(static_cast<int>(-done), what_failed(opcode), path_);
 }
 }  // namespace coracle
+
+namespace coracle::detail {
+template std::exception_ptr io_failure_of(file_read_operation&) noexcept;
+template std::exception_ptr io_failure_of(file_write_operation&) noexcept;
+template std::exception_ptr io_failure_of(file_sync_operation&) noexcept;
+}  // namespace coracle::detail

@@ -10,6 +10,7 @@
 #include <string>
 #include <system_error>
 
+#include "io_failure_of.hpp"
 #include "io_system.hpp"
 #include "path_in_message.hpp"
 #include "status_of.hpp"
@@ -99,19 +100,6 @@ status_path_operation::status_path_operation(const base_directory& base, std::fi
                      follows_symlink ? 0 : AT_SYMLINK_NOFOLLOW, std::move(token)) {
   static_assert(sizeof(struct statx) == record_size);
 }
-file_status status_path_operation::take_status() {
-  take_path_result();
-  struct statx its;
-  std::memcpy(&its, record_, sizeof its);
-  return status_of(its);
-}
-bool status_path_operation::take_existence() {
-  const std::int64_t taken = take_result_or_errno();
-  if (taken == -ENOENT || taken == -ENOTDIR) return false;
-  if (taken < 0) fail(static_cast<int>(-taken));
-  return true;
-}
-
 open_path_operation::open_path_operation(const base_directory& base, std::filesystem::path path,
                                          const open_arguments& how, std::filesystem::perms permissions,
                                          stop_token token)
@@ -124,8 +112,10 @@ std::error_code open_path_operation::await_error() noexcept {
     opened_ = put_into_use(static_cast<int>(result));
     return {};
   } catch (const std::system_error& failure) {
+    result = -failure.code().value();
     return failure.code();
   } catch (const std::bad_alloc&) {
+    result = -ENOMEM;
     return std::make_error_code(std::errc::not_enough_memory);
   }
 }
@@ -163,4 +153,28 @@ library_task<> resize_file_body(base_directory base, std::filesystem::path path,
       co_await filesystem::open_write_only(base, std::move(path), file_open_mode::open_existing);
   file.set_size(size);
 }
+
+template std::exception_ptr io_failure_of(filesystem::change_operation&) noexcept;
+template std::exception_ptr io_failure_of(filesystem::status_operation&) noexcept;
+template std::exception_ptr io_failure_of(filesystem::exists_operation&) noexcept;
+template std::exception_ptr io_failure_of(filesystem::open_operation<read_only_file>&) noexcept;
+template std::exception_ptr io_failure_of(filesystem::open_operation<write_only_file>&) noexcept;
+template std::exception_ptr io_failure_of(filesystem::open_operation<read_write_file>&) noexcept;
+template std::exception_ptr io_failure_of(filesystem::open_operation<directory>&) noexcept;
 }  // namespace coracle::detail
+
+namespace coracle::filesystem {
+void change_operation::await_resume() { take_path_result(); }
+file_status status_operation::await_resume() {
+  take_path_result();
+  struct statx its;
+  std::memcpy(&its, record_, sizeof its);
+  return detail::status_of(its);
+}
+bool exists_operation::await_resume() {
+  const std::int64_t taken = take_result_or_errno();
+  if (taken == -ENOENT || taken == -ENOTDIR) return false;
+  if (taken < 0) fail(static_cast<int>(-taken));
+  return true;
+}
+}  // namespace coracle::filesystem

@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "io_failure_of.hpp"
 #include "io_system.hpp"
 #include "owned_fd.hpp"
 #include "spawn.hpp"
@@ -233,3 +234,7 @@ exit_status process_wait_operation::await_resume() {
   return process_.its_status();
 }
 }  // namespace coracle
+
+namespace coracle::detail {
+template std::exception_ptr io_failure_of(process_wait_operation&) noexcept;
+}  // namespace coracle::detail

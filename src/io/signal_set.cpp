@@ -10,6 +10,7 @@
 #include <string>
 #include <system_error>
 
+#include "io_failure_of.hpp"
 #include "io_system.hpp"
 #include "signal_route.hpp"
 #include "system_error.hpp"
@@ -98,3 +99,7 @@ signal_set::~signal_set() {
   ::close(write_);
 }
 }  // namespace coracle
+
+namespace coracle::detail {
+template std::exception_ptr io_failure_of(signal_wait_operation&) noexcept;
+}  // namespace coracle::detail

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "io_failure_of.hpp"
 #include "io_system.hpp"
 #include "owned_fd.hpp"
 #include "system_error.hpp"
@@ -78,4 +79,18 @@ pipe_ends make_pipe(io_service& service) {
   stream_descriptor read_end{service, ends[0]};
   return {std::move(read_end), {service, std::move(write_end).release()}};
 }
+
+std::size_t stream_read_operation::await_resume() {
+  return static_cast<std::size_t>(take_result("cannot read from a descriptor"));
+}
+std::size_t stream_write_operation::await_resume() {
+  return static_cast<std::size_t>(take_result("cannot write to a descriptor"));
+}
+void stream_wait_operation::await_resume() { take_result("cannot wait for a descriptor"); }
 }  // namespace coracle
+
+namespace coracle::detail {
+template std::exception_ptr io_failure_of(stream_read_operation&) noexcept;
+template std::exception_ptr io_failure_of(stream_write_operation&) noexcept;
+template std::exception_ptr io_failure_of(stream_wait_operation&) noexcept;
+}  // namespace coracle::detail

@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "../io/io_failure_of.hpp"
 #include "socket_address.hpp"
 
 namespace coracle::net {
@@ -132,3 +133,8 @@ std::size_t send_batch_operation::await_resume() {
   return sent;
 }
 }  // namespace coracle::net
+
+namespace coracle::detail {
+template std::exception_ptr io_failure_of(net::recv_batch_operation&) noexcept;
+template std::exception_ptr io_failure_of(net::send_batch_operation&) noexcept;
+}  // namespace coracle::detail

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "../io/io_failure_of.hpp"
 #include "../io/io_system.hpp"
 #include "../io/system_error.hpp"
 
@@ -30,6 +31,10 @@ void send_segments_operation::prepare() noexcept {
   message_.name = address_size != 0 ? storage() : nullptr;
   message_.name_size = address_size;
   address = &message_;
+}
+
+std::size_t send_segments_operation::await_resume() {
+  return static_cast<std::size_t>(take_result("cannot send on a socket"));
 }
 
 recv_segments_operation::recv_segments_operation(socket& receiver, mutable_buffer to,
@@ -63,3 +68,8 @@ void join_datagrams(socket& receiver) {
   if (result < 0) throw_error(-result, "cannot let the system join datagrams");
 }
 }  // namespace coracle::net
+
+namespace coracle::detail {
+template std::exception_ptr io_failure_of(net::recv_segments_operation&) noexcept;
+template std::exception_ptr io_failure_of(net::send_segments_operation&) noexcept;
+}  // namespace coracle::detail

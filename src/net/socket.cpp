@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "../io/io_failure_of.hpp"
 #include "../io/io_system.hpp"
 #include "../io/system_call.hpp"
 #include "../io/system_error.hpp"
@@ -218,6 +219,9 @@ void socket_accept_operation::await_resume() {
   accepted_ = service ? take_accepted(service) : socket_accept_new_operation::await_resume();
 }
 
+std::size_t socket_send_operation::await_resume() {
+  return static_cast<std::size_t>(take_result("cannot send on a socket"));
+}
 std::size_t socket_send_to_operation::await_resume() {
   const std::int64_t sent = take_result_or_errno();
   if (sent < 0) {
@@ -253,3 +257,14 @@ std::tuple<std::size_t, ip_endpoint> socket_recv_from_operation::await_resume() 
   return {require_whole(received, size), address_or(receiver_.remote_)};
 }
 }  // namespace coracle::net
+
+namespace coracle::detail {
+template std::exception_ptr io_failure_of(net::socket_connect_operation&) noexcept;
+template std::exception_ptr io_failure_of(net::socket_accept_new_operation&) noexcept;
+template std::exception_ptr io_failure_of(net::socket_accept_on_operation&) noexcept;
+template std::exception_ptr io_failure_of(net::socket_accept_operation&) noexcept;
+template std::exception_ptr io_failure_of(net::socket_send_operation&) noexcept;
+template std::exception_ptr io_failure_of(net::socket_send_to_operation&) noexcept;
+template std::exception_ptr io_failure_of(net::socket_recv_operation&) noexcept;
+template std::exception_ptr io_failure_of(net::socket_recv_from_operation&) noexcept;
+}  // namespace coracle::detail

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "../io/io_failure_of.hpp"
 #include "../io/io_system.hpp"
 #include "../io/owned_fd.hpp"
 #include "../io/system_error.hpp"
@@ -180,3 +181,10 @@ received_message unix_recv_message_operation::await_resume() {
                                         : "cannot receive all descriptors that came with a message");
 }
 }  // namespace coracle::net
+
+namespace coracle::detail {
+template std::exception_ptr io_failure_of(net::unix_connect_operation&) noexcept;
+template std::exception_ptr io_failure_of(net::unix_accept_operation&) noexcept;
+template std::exception_ptr io_failure_of(net::unix_send_message_operation&) noexcept;
+template std::exception_ptr io_failure_of(net::unix_recv_message_operation&) noexcept;
+}  // namespace coracle::detail

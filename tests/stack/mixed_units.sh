@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # A program may mix units with and without tail calls: coroutines of both, and inline ones that both instantiate,
 # await one another a hundred thousand times on a stack of 256 KiB, whichever version the linker keeps. Those of two compilers
-# exchange tasks, or do not link, and the linker's message names the compiler of the caller; they can always exchange what
-# the library's own functions return. Those of two language levels, of which one has std::expected, do not link where one
-# gives the other an expected. Checked and unchecked units exchange coroutines of all kinds.
+# exchange tasks, or do not link, and the linker's message names the compiler of the caller; the same holds for units with and
+# without exceptions. All of them can exchange what the library's own functions return. Units of two language levels, of which
+# one has std::expected, do not link where one gives the other an expected. Checked and unchecked units exchange coroutines of
+# all kinds.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -50,24 +51,30 @@ done
 for compiler in g++-12 clang++-19 clang++-22; do
   for unit in gives takes; do
     $compiler -O1 -foptimize-sibling-calls -std=c++20 -Iinclude -c "tests/stack/mixed/$unit.cpp" -o "$work/$unit-$compiler.o" &
+    $compiler -O1 -foptimize-sibling-calls -fno-exceptions -std=c++20 -Iinclude -c "tests/stack/mixed/$unit.cpp" \
+      -o "$work/$unit-$compiler without exceptions.o" &
   done
   wait
 done
-check_refused() { # GIVES TAKES NAME, the compilers, and how the message calls that of takes.cpp
+check_refused() { # GIVES TAKES TAGS, how the two are compiled, and what the message says of takes.cpp
   if g++-12 -pthread "$work/gives-$1.o" "$work/takes-$2.o" "$work/library.o" -o "$work/refused" 2>"$work/refused.log"; then
     echo "FAIL  takes.cpp by $2 was linked with gives.cpp by $1"
-  elif grep -qF "undefined reference to \`give[abi:compiled_by_$3]()'" "$work/refused.log"; then
+  elif grep -qF "undefined reference to \`give$3()'" "$work/refused.log"; then
     touch "$work/refused-$1-$2.passed"
     echo "pass  takes.cpp by $2 does not link with gives.cpp by $1"
   else
     cat "$work/refused.log"
   fi
 }
-count=$((count + 4))
+count=$((count + 8))
 check "takes.cpp clang++-22, gives.cpp clang++-19" "$work"/{takes-clang++-22,gives-clang++-19}.o
 check "takes.cpp clang++-19, gives.cpp clang++-22" "$work"/{takes-clang++-19,gives-clang++-22}.o
-check_refused g++-12 clang++-22 clang
-check_refused clang++-22 g++-12 gcc
+check_refused g++-12 clang++-22 "[abi:compiled_by_clang]"
+check_refused clang++-22 g++-12 "[abi:compiled_by_gcc]"
+check_refused g++-12 "g++-12 without exceptions" "[abi:compiled_by_gcc][abi:without_exceptions]"
+check_refused "g++-12 without exceptions" g++-12 "[abi:compiled_by_gcc]"
+check_refused clang++-22 "clang++-22 without exceptions" "[abi:compiled_by_clang][abi:without_exceptions]"
+check_refused "clang++-22 without exceptions" clang++-22 "[abi:compiled_by_clang]"
 
 # The library's functions that return tasks, in a program of another compiler.
 for compiler in g++-12 clang++-22; do
@@ -79,6 +86,20 @@ wait
 count=$((count + 2))
 check "library by g++-12, program by clang++-22" "$work"/library_{bodies-g++-12,users-clang++-22}.o
 check "library by clang++-22, program by g++-12" "$work"/library_{bodies-clang++-22,users-g++-12}.o
+
+# The same with programs without exceptions: an error in the library ends the tasks that await it.
+for compiler in g++-12 clang++-22; do
+  $compiler -O1 -foptimize-sibling-calls -std=c++20 -fno-exceptions -fno-rtti -Iinclude \
+    -c tests/stack/mixed/library_users_without_exceptions.cpp -o "$work/library_users_without_exceptions-$compiler.o" &
+done
+wait
+for library in g++-12 clang++-22; do
+  for program in g++-12 clang++-22; do
+    count=$((count + 1))
+    check "library by $library, program without exceptions by $program" \
+      "$work/library_bodies-$library.o" "$work/library_users_without_exceptions-$program.o"
+  done
+done
 
 # std::expected is there from -std=c++23 on.
 for level in 20 23; do

@@ -3,21 +3,30 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
+#include <coracle/core/error_group.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/io/filesystem.hpp>
 #include <coracle/io/io_result.hpp>
 #include <coracle/io/process.hpp>
+#include <coracle/io/whole_file.hpp>
 #include <coracle/net/datagram_segments.hpp>
 #include <coracle/net/unix_socket.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/time/sleep.hpp>
 #include <csignal>
+#include <functional>
+#include <stdexcept>
 #include <variant>
+#include <vector>
 
 #include "../support/temporary_folder.hpp"
 #include "connected_sockets.hpp"
 
 namespace {
 using coracle::as_io_result;
+using coracle::error_code_of;
 using coracle::io_result;
 using coracle::io_service;
 using coracle::stop_reason;
@@ -184,5 +193,67 @@ TEST_CASE("as_io_result: of two receives in a when_any(), one is carried out") {
     const std::string rest = co_await receive_all(ends.server);
     CHECK(rest == "b");
   }());
+}
+
+TEST_CASE("as_io_result: gives the end of other work") {
+  io_service io;
+  coracle::async_manual_reset_event waits;
+  const auto wait = [&]() -> task<int> {
+    waits.set();
+    co_await coracle::sleep_for(std::chrono::hours(1));
+    co_return 1;
+  };
+  const auto fail = []() -> task<> {
+    throw std::logic_error("has no code");
+    co_return;
+  };
+  int number = 3;
+  const auto refer = [&]() -> task<int&> { co_return number; };
+  const auto nothing = []() -> task<> { co_return; };
+  bool goes_on = false;
+  const auto work = [&]() -> task<> {
+    const io_result<std::reference_wrapper<int>> referred = co_await as_io_result(refer());
+    CHECK(&referred.value().get() == &number);
+    const io_result<> done = co_await as_io_result(nothing);
+    CHECK(done.has_value());
+    const io_result<std::string> read = co_await as_io_result(fs::read_file(io, "/no/such/file"));
+    CHECK(read.error() == std::errc::no_such_file_or_directory);
+    std::string what;
+    try {
+      static_cast<void>(co_await as_io_result(fail()));
+    } catch (const std::logic_error& error) {
+      what = error.what();
+    }
+    CHECK(what == "has no code");
+    const io_result<int> stopped = co_await as_io_result(wait());
+    CHECK(stopped.error() == std::errc::operation_canceled);
+    goes_on = true;
+  };
+  stop_source source;
+  const auto request = [&]() -> task<> {
+    co_await waits;
+    source.request_stop();
+  };
+  io.run(coracle::when_all(coracle::with_stop(work(), source.get_token()), request()));
+  CHECK(goes_on);
+}
+
+TEST_CASE("error_code_of: the code of a system_error, and of a group of nothing else") {
+  const auto system = [](std::errc code) {
+    return std::make_exception_ptr(std::system_error(std::make_error_code(code)));
+  };
+  const auto group = [](std::vector<std::exception_ptr> errors) {
+    return std::make_exception_ptr(coracle::error_group(std::move(errors)));
+  };
+  const std::exception_ptr reset = system(std::errc::connection_reset),
+                           full = system(std::errc::no_space_on_device);
+  const std::exception_ptr other = std::make_exception_ptr(std::logic_error("has no code"));
+  CHECK(!error_code_of(nullptr));
+  CHECK(!error_code_of(other));
+  CHECK(!error_code_of(std::make_exception_ptr(1)));
+  CHECK(error_code_of(reset) == std::errc::connection_reset);
+  CHECK(error_code_of(group({full, reset})) == std::errc::no_space_on_device);
+  CHECK(error_code_of(group({group({reset, full}), full})) == std::errc::connection_reset);
+  CHECK(!error_code_of(group({reset, other})));
 }
 }  // namespace

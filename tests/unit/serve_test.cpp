@@ -18,6 +18,7 @@
 #include <coracle/testing/simulation/simulated_host.hpp>
 #include <coracle/testing/simulation/simulation.hpp>
 #include <coracle/time/sleep.hpp>
+#include <coracle/time/timeout.hpp>
 #include <exception>
 #include <limits>
 #include <new>
@@ -127,6 +128,23 @@ TEST_CASE("serve: a loser of a race that waits for a place still joins its conne
       coracle::when_any(ask_and_leave(), its.serve_here(handler, {.connections = 1, .drain = 9s})));
   CHECK(std::get<0>(first) == '-');
   CHECK(answers.most == 1);
+}
+
+TEST_CASE("serve: throws when it is stopped, also where other tasks end without an exception") {
+  world here;
+  int caught = 0;
+  const auto server = [&]() -> task<> {
+    try {
+      co_await here.serve_here([](socket) -> task<> { co_return; }, {});
+    } catch (const operation_cancelled&) {
+      ++caught;
+    }
+  };
+  const auto first = [&]() -> task<> { co_await coracle::sleep_for(1s); };
+  here.sim.run(coracle::when_any(first(), server()));
+  CHECK(caught == 1);
+  here.sim.run(coracle::as_outcome(coracle::stop_after(server(), 1s)));
+  CHECK(caught == 2);
 }
 
 TEST_CASE("serve: an error of one connection ends that one, and is told") {

@@ -98,7 +98,6 @@ struct no_exception {
 #define CORACLE_CATCH_ALL() catch (...)
 #define CORACLE_THROW(exception, message) throw exception
 #define CORACLE_RETHROW() throw
-#define CORACLE_THROWS_ABI()
 #else
 #define CORACLE_TRY() if constexpr (true)
 #define CORACLE_CATCH(type, name) \
@@ -106,9 +105,6 @@ struct no_exception {
 #define CORACLE_CATCH_ALL() else
 #define CORACLE_THROW(exception, message) ::coracle::detail::fail(message)
 #define CORACLE_RETHROW() ::coracle::detail::fail("an exception was rethrown without exceptions")
-// For an inline function that throws: keeps the linker from taking the form without exceptions for the one
-// with them, which the libraries use.
-#define CORACLE_THROWS_ABI() [[gnu::abi_tag("without_exceptions")]]
 #endif
 
 /// Checked in every build, so use it only where it costs nothing: in constructors and destructors, next to a

@@ -92,6 +92,23 @@
 #define CORACLE_INLINE_TRANSFER() CORACLE_TRANSFER_ABI() CORACLE_ALWAYS_INLINE()
 #define CORACLE_RARE_TRANSFER() CORACLE_TRANSFER_ABI() CORACLE_COLD()
 
+#if defined(__cpp_exceptions)
+#define CORACLE_EXCEPTIONS() 1
+#else
+#define CORACLE_EXCEPTIONS() 0
+#endif
+
+// Tags an inline function or a type that is different where exceptions are disabled, so that the linker never
+// gives such a unit the other kind, which the libraries use, or the libraries this kind. A declaration can
+// have only one list of tags, so CORACLE_ABI_TAGS(), for further ones, includes it.
+#if CORACLE_EXCEPTIONS()
+#define CORACLE_THROWS_ABI()
+#define CORACLE_ABI_TAGS(...) [[gnu::abi_tag(__VA_ARGS__)]]
+#else
+#define CORACLE_THROWS_ABI() [[gnu::abi_tag("without_exceptions")]]
+#define CORACLE_ABI_TAGS(...) [[gnu::abi_tag("without_exceptions", __VA_ARGS__)]]
+#endif
+
 // 1 in checked builds: violated preconditions end the program with one line. Follows NDEBUG unless
 // CORACLE_ENABLE_CHECKS is defined.
 #if defined(CORACLE_ENABLE_CHECKS)
@@ -105,9 +122,9 @@
 // Tags types whose layout or marks depend on CORACLE_CHECKS(), so that the linker never gives a unit the
 // functions for those of the other kind.
 #if CORACLE_CHECKS()
-#define CORACLE_CHECKED_ABI() [[gnu::abi_tag("checked")]]
+#define CORACLE_CHECKED_ABI() CORACLE_ABI_TAGS("checked")
 #else
-#define CORACLE_CHECKED_ABI()
+#define CORACLE_CHECKED_ABI() CORACLE_THROWS_ABI()
 #endif
 
 // 0 if coroutine frames must not come from the heap: CORACLE_ENABLE_HEAP_FRAMES=0, docs/without-a-heap.md.
@@ -115,12 +132,6 @@
 #define CORACLE_HEAP_FRAMES() CORACLE_ENABLE_HEAP_FRAMES
 #else
 #define CORACLE_HEAP_FRAMES() 1
-#endif
-
-#if defined(__cpp_exceptions)
-#define CORACLE_EXCEPTIONS() 1
-#else
-#define CORACLE_EXCEPTIONS() 0
 #endif
 
 #if defined(__has_feature)
@@ -195,16 +206,18 @@
 // a coroutine then hands its task to its awaiter in a register, not through memory. g++ cannot, so functions
 // of the two compilers that pass one differ, and so do their names: a program that mixes them does not link,
 // and the linker's message names the caller's compiler: undefined reference to
-// `give[abi:compiled_by_clang]()'. The same holds for a program that folds bodies only in part.
+// `give[abi:compiled_by_clang]()'. The same holds for a program that folds bodies, or disables exceptions,
+// only in part.
 #if !defined(__clang__)
-#define CORACLE_IN_A_REGISTER() [[gnu::abi_tag("compiled_by_gcc")]]
-#define CORACLE_FOLDING_ABI()
+#define CORACLE_IN_A_REGISTER() CORACLE_ABI_TAGS("compiled_by_gcc")
+#define CORACLE_FOLDING_ABI() CORACLE_THROWS_ABI()
 #elif CORACLE_FOLDS_BODIES()
-#define CORACLE_IN_A_REGISTER() [[clang::trivial_abi, gnu::abi_tag("compiled_by_clang")]]
-#define CORACLE_FOLDING_ABI()
+#define CORACLE_IN_A_REGISTER() [[clang::trivial_abi]] CORACLE_ABI_TAGS("compiled_by_clang")
+#define CORACLE_FOLDING_ABI() CORACLE_THROWS_ABI()
 #else
-#define CORACLE_IN_A_REGISTER() [[clang::trivial_abi, gnu::abi_tag("compiled_by_clang", "without_folding")]]
-#define CORACLE_FOLDING_ABI() [[gnu::abi_tag("without_folding")]]
+#define CORACLE_IN_A_REGISTER() \
+  [[clang::trivial_abi]] CORACLE_ABI_TAGS("compiled_by_clang", "without_folding")
+#define CORACLE_FOLDING_ABI() CORACLE_ABI_TAGS("without_folding")
 #endif
 
 // With CORACLE_ENABLE_LIFETIME_CHECKS clang warns about a task that outlives an argument to which it refers.

@@ -62,6 +62,7 @@ class tagged_pointer {
     return (bits_ & static_cast<std::uintptr_t>(mark)) != 0;
   }
   void add(Tag mark) noexcept { bits_ |= static_cast<std::uintptr_t>(mark); }
+  void remove(Tag mark) noexcept { bits_ &= ~static_cast<std::uintptr_t>(mark); }
   void drop_pointer() noexcept { bits_ &= mask; }
 
   friend constexpr bool operator==(tagged_pointer, tagged_pointer) noexcept = default;

@@ -26,10 +26,12 @@ class lagged : public std::exception {
 };
 
 namespace detail {
-CORACLE_FAILS() inline void throw_lagged([[maybe_unused]] std::uint64_t lost) {
+CORACLE_THROWS_ABI() CORACLE_FAILS() inline void throw_lagged([[maybe_unused]] std::uint64_t lost) {
   CORACLE_THROW(lagged{lost},
                 "a subscriber of a broadcast was too slow: values were overwritten before it received them");
 }
+/// What throw_lagged() throws, for programs without exceptions.
+[[nodiscard]] CORACLE_COLD() std::exception_ptr lagged_error(std::uint64_t lost) noexcept;
 
 /// A ring of the last `capacity` values: value i is at i % capacity until value i + capacity replaces it.
 template <class T>
@@ -115,7 +117,7 @@ class broadcast_subscription {
   friend broadcast<T>;
   explicit broadcast_subscription(const std::shared_ptr<detail::broadcast_state<T>>& from) noexcept
       : state_(from), next_(from->count()) {}
-  std::optional<T> take();
+  std::uint64_t find_next(std::shared_ptr<const T>& element) noexcept;
 
   std::shared_ptr<detail::broadcast_state<T>> state_;
   std::uint64_t next_;  // of the value to receive, counted from 0
@@ -129,23 +131,37 @@ class [[nodiscard("nothing is received until this is awaited")]] broadcast_subsc
       : wait_for_more(*reader.state_, reader.next_), reader_(&reader) {}
   std::optional<T> await_resume() {
     finish();
-    return reader_->take();
+    if (const std::uint64_t lost = find(); lost != 0) [[unlikely]]
+      detail::throw_lagged(lost);
+    std::optional<T> copy;
+    if (element_) {
+      copy.emplace(*element_);
+      ++reader_->next_;
+    }
+    return copy;
+  }
+  [[nodiscard]] std::exception_ptr await_failure() noexcept {
+    const std::uint64_t lost = find();
+    return lost != 0 ? detail::lagged_error(lost) : nullptr;
   }
   operator std::optional<T>() const = delete;  // co_await subscription.recv()
 
  private:
+  std::uint64_t find() noexcept { return element_ ? 0 : reader_->find_next(element_); }
+
   broadcast_subscription* reader_;
+  std::shared_ptr<const T> element_;
 };
 
-/// Requires: there is a further value, or the broadcast has ended.
+/// Finds the next value; none if the broadcast has ended, or if values were lost: returns how many. Requires:
+/// there is a further value, or the broadcast has ended.
 template <class T>
-std::optional<T> broadcast_subscription<T>::take() {
+std::uint64_t broadcast_subscription<T>::find_next(std::shared_ptr<const T>& element) noexcept {
   CORACLE_CHECK(
       state_,
       "a broadcast_subscription was moved while a coroutine waits for its next value: move it before "
       "that");
   [[maybe_unused]] const bool has_ended = CORACLE_CHECKS() && state_->has_ended();
-  std::shared_ptr<const T> element;
   std::uint64_t lost = 0;
   state_->read([&](std::uint64_t count) noexcept {
     if (count - next_ > state_->capacity) {
@@ -154,18 +170,10 @@ std::optional<T> broadcast_subscription<T>::take() {
       element = state_->at(next_);
     }
   });
-  if (lost != 0) [[unlikely]] {
-    next_ += lost;
-    detail::throw_lagged(lost);
-  }
   CORACLE_CHECK(
-      element || has_ended,
+      element || lost != 0 || has_ended,
       "concurrent recv() of a broadcast_subscription, which has one consumer: give each its own, or a copy");
-  std::optional<T> copy;
-  if (element) {
-    copy.emplace(*element);
-    ++next_;
-  }
-  return copy;
+  next_ += lost;
+  return lost;
 }
 }  // namespace coracle

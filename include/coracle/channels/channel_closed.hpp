@@ -19,9 +19,11 @@ class channel_closed : public std::exception {
 };
 
 namespace detail {
-CORACLE_FAILS() inline void throw_channel_closed() {
+CORACLE_THROWS_ABI() CORACLE_FAILS() inline void throw_channel_closed() {
   CORACLE_THROW(channel_closed{}, "a value was sent into a closed channel");
 }
+/// What throw_channel_closed() throws, for programs without exceptions.
+[[nodiscard]] CORACLE_COLD() std::exception_ptr channel_closed_error() noexcept;
 
 template <class T>
 inline constexpr bool is_channel_element = false;

@@ -26,11 +26,13 @@ class no_oneshot_value final : public broken_promise {
     return "a oneshot has no value: its sender was dropped without sending, or the value was received before";
   }
 };
-CORACLE_FAILS() inline void throw_no_oneshot_value() {
+CORACLE_THROWS_ABI() CORACLE_FAILS() inline void throw_no_oneshot_value() {
   CORACLE_THROW(
       no_oneshot_value{},
       "a oneshot has no value: its sender was dropped without sending, or the value was received before");
 }
+/// What throw_no_oneshot_value() throws, for programs without exceptions.
+[[nodiscard]] CORACLE_COLD() std::exception_ptr no_oneshot_value_error() noexcept;
 
 // Bits of word_: waited_for: the receiver is in queue_; sender_left: it has sent or was destroyed;
 // receiver_left. The second of the two to leave deletes this. value_ belongs to the sender until it leaves,
@@ -163,6 +165,9 @@ class [[nodiscard("recv() does nothing until it is awaited")]] oneshot_receiver<
     if (!state_->has_value()) [[unlikely]]
       detail::throw_no_oneshot_value();
     return state_->take();
+  }
+  [[nodiscard]] std::exception_ptr await_failure() const noexcept {
+    return state_->has_value() ? nullptr : detail::no_oneshot_value_error();
   }
 
  private:

@@ -36,8 +36,12 @@ class ended_work : shared_frame {
 
  protected:
   [[nodiscard]] void* suspended() const noexcept { return suspended_.address(); }
-  /// Called once, when the await is over. Returns true if there is a result.
-  bool finish() noexcept { return work_.finish(); }
+  /// Called when the await is over. Returns true if there is a result.
+  bool finish() noexcept {
+    if (!is_finished_) has_result_ = work_.finish();
+    is_finished_ = true;
+    return has_result_;
+  }
   [[nodiscard]] child<Awaitable>& work() noexcept { return work_; }
   child<Awaitable>& finished() noexcept {
     static_cast<void>(finish());
@@ -57,6 +61,7 @@ class ended_work : shared_frame {
 
   child<Awaitable> work_;
   std::coroutine_handle<> suspended_;
+  bool is_finished_ = false, has_result_ = false;
 };
 
 template <class Awaitable>
@@ -78,6 +83,7 @@ class [[nodiscard("as_optional does nothing until it is awaited")]] as_optional_
  public:
   using ended_work<as_optional_operation, Awaitable>::ended_work;
   static awaiting_frame above(stop_reason) noexcept { return {nullptr, awaiting_frame::kind::quiet}; }
+  [[nodiscard]] std::exception_ptr await_failure() noexcept { return this->finished().error(); }
   std::optional<value> await_resume() {
     auto end = this->finished().take_outcome();
     if (end.is_cancelled()) return std::nullopt;
@@ -90,7 +96,7 @@ class [[nodiscard("as_optional does nothing until it is awaited")]] as_optional_
   }
 };
 /// For a combinator that is a task: as as_outcome(), but what awaits the combinator decides whether the tasks
-/// below end without an exception. If the end is a stop, the combinator ends with ends_as_stopped.
+/// below end without an exception. The combinator awaits ends_unless_value before it takes the value.
 template <class Awaitable>
 class [[nodiscard]] passing_operation : public ended_work<passing_operation<Awaitable>, Awaitable> {
  public:
@@ -109,6 +115,12 @@ class [[nodiscard("throwing does nothing until it is awaited")]] throwing_operat
  public:
   using ended_work<throwing_operation, Awaitable>::ended_work;
   static awaiting_frame above(stop_reason) noexcept { return {}; }
+  [[nodiscard]] stop_reason await_cancelled() noexcept
+    requires(!CORACLE_EXCEPTIONS())
+  {
+    return this->finish() ? stop_reason::none : this->work().failure().reason();
+  }
+  [[nodiscard]] std::exception_ptr await_failure() noexcept { return this->finished().error(); }
   kept_result_t<Awaitable> await_resume() { return this->finished().result(); }
 };
 }  // namespace detail

@@ -195,6 +195,9 @@ class [[nodiscard("nothing is joined until this is awaited")]] async_scope::join
     remove();
     return scope_.join_cancelled();
   }
+  [[nodiscard]] std::exception_ptr await_failure() noexcept {
+    return scope_.has_errors() ? scope_.take_errors() : nullptr;
+  }
   void await_resume() {
     const stop_reason why = await_cancelled();
     if (scope_.has_errors()) [[unlikely]]

@@ -22,10 +22,12 @@ class completion_dropped final : public broken_promise {
     return "an operation of from_callback dropped its completion without calling it";
   }
 };
-CORACLE_FAILS() inline void throw_completion_dropped() {
+CORACLE_THROWS_ABI() CORACLE_FAILS() inline void throw_completion_dropped() {
   CORACLE_THROW(completion_dropped{},
                 "an operation of from_callback dropped its completion without calling it");
 }
+/// What throw_completion_dropped() throws, for programs without exceptions.
+[[nodiscard]] CORACLE_COLD() std::exception_ptr completion_dropped_error() noexcept;
 
 /// Synchronises an operation of the API, the coroutine that waits for it and a stop request. It is part of
 /// the awaiter.
@@ -105,6 +107,12 @@ class callback_meeting : waiter, protected stop_registration {
   stop_reason take_cancelled() noexcept {
     this->remove();
     return cancelled_for();
+  }
+  /// Returns what take() throws unless the operation was cancelled, or null.
+  std::exception_ptr take_failure() noexcept {
+    this->remove();
+    if (initiate_error_) return initiate_error_;
+    return how_ == ending::delivered ? result_.error() : completion_dropped_error();
   }
   T take() {
     this->remove();

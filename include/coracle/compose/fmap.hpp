@@ -3,6 +3,7 @@
 #pragma once
 #include <coracle/base/call.hpp>
 #include <coracle/core/awaitable.hpp>
+#include <coracle/core/detail/reports_end.hpp>
 
 namespace coracle {
 namespace detail {
@@ -19,15 +20,15 @@ class fmap_awaiter {
           suspended)) {
     return awaiter_.await_suspend(suspended);
   }
-  [[nodiscard]] auto await_cancelled() noexcept
-    requires requires(awaiter_type_t<Awaitable>& inner) { inner.await_cancelled(); }
+  [[nodiscard]] stop_reason await_cancelled() noexcept
+    requires detail::reports_cancellation<std::remove_reference_t<awaiter_type_t<Awaitable>>>
   {
     return awaiter_.await_cancelled();
   }
-  [[nodiscard]] auto await_failure() noexcept
-    requires requires(awaiter_type_t<Awaitable>& inner) { inner.await_failure(); }
+  [[nodiscard]] std::exception_ptr await_failure() noexcept
+    requires detail::reports_failure<std::remove_reference_t<awaiter_type_t<Awaitable>>>
   {
-    return awaiter_.await_failure();
+    return failure_of(awaiter_, detail::internal_call());
   }
   decltype(auto) await_resume() {
     if constexpr (std::is_void_v<await_result_t<Awaitable>>) {

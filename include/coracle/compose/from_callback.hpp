@@ -37,6 +37,7 @@ class callback_awaiter : callback_meeting<T> {
     return this->has_to_wait();
   }
   [[nodiscard]] stop_reason await_cancelled() noexcept { return this->take_cancelled(); }
+  [[nodiscard]] std::exception_ptr await_failure() noexcept { return this->take_failure(); }
   T await_resume() { return this->take(); }
 
  private:

@@ -26,6 +26,12 @@ class promised_child : public scope_future_child {
                     "a scope_future was awaited twice: its result has been moved out");
     return std::move(end_).get();
   }
+  /// As take(): returns the error, or null if there is none.
+  [[nodiscard]] std::exception_ptr take_failure() noexcept {
+    if (!end_.has_error()) return nullptr;
+    if (!detail::exchange(is_settled, true)) this->scope().give_up(*this);
+    return end_.error();
+  }
   void drop_future() noexcept {
     if (!over_.is_set() || (end_.has_error() && !is_settled)) [[unlikely]]
       this->scope().drop_future(*this);
@@ -158,6 +164,7 @@ class scope_future {
       const stop_reason why = over_.await_cancelled();
       return why != stop_reason::none ? why : child_.cancelled();
     }
+    [[nodiscard]] std::exception_ptr await_failure() noexcept { return child_.take_failure(); }
     T await_resume() {
       over_.await_resume();
       return child_.take();

@@ -278,6 +278,7 @@ task<T> single_flight<Key, T, Hash, Equal>::run_shared(Key key, Work work) {
     }
     co_await detail::ends_as_stopped(why);
   }
+  co_await detail::ends_unless_value(mine.result);
   co_return mine.result.get();
 }
 }  // namespace coracle

@@ -31,7 +31,7 @@ task<kept_result_t<Awaitable>> end_on(Awaitable value, Scheduler place) {
   auto end = co_await detail::passing(detail::await_here<Awaitable>(static_cast<Awaitable&&>(value)));
   co_await out_of_reach();
   co_await place.schedule();
-  if (end.is_cancelled()) co_await ends_as_stopped(end.reason());
+  co_await ends_unless_value(end);
   co_return std::move(end).get();
 }
 template <class Awaitable, class Scheduler>
@@ -40,7 +40,7 @@ task<kept_result_t<Awaitable>> visit(Awaitable value, Scheduler place) {
   auto end = co_await detail::passing(detail::await_on<Awaitable>(static_cast<Awaitable&&>(value), place));
   co_await out_of_reach();
   co_await home.schedule();
-  if (end.is_cancelled()) co_await ends_as_stopped(end.reason());
+  co_await ends_unless_value(end);
   co_return std::move(end).get();
 }
 }  // namespace detail

@@ -15,6 +15,7 @@ class [[nodiscard("when_all does nothing until it is awaited")]] when_all_operat
     this->leave_subtree();
     return this->cancelled();
   }
+  [[nodiscard]] std::exception_ptr await_failure() noexcept { return this->failure(); }
   auto await_resume() {
     this->throw_failure();
     if constexpr (!gives_nothing) return this->collect([](auto&& one) { return detail::element_of(one); });

@@ -32,6 +32,7 @@ when_any_operation<Rule, std::tuple<sibling<Awaitables>...>>
     this->leave_subtree();
     return this->cancelled();
   }
+  [[nodiscard]] std::exception_ptr await_failure() noexcept { return this->failure(); }
   result_type await_resume() {
     this->throw_failure();
     return result_of_winner<0>();
@@ -70,6 +71,7 @@ when_any_operation<Rule, std::vector<sibling<Awaitable>, Allocator>>
     this->leave_subtree();
     return this->cancelled();
   }
+  [[nodiscard]] std::exception_ptr await_failure() noexcept { return this->failure(); }
   result_type await_resume() {
     this->throw_failure();
     children_type& all = this->children();

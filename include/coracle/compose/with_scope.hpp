@@ -29,7 +29,10 @@ task<> run_body(outcome<T>& end, bool has_on_error, async_scope& scope, Body& bo
     }
   }
   CORACLE_CATCH_ALL() { end.emplace_failure(std::current_exception()); }
-  if (end.has_error() && !has_on_error) static_cast<void>(std::move(end).get());
+  if (end.has_error() && !has_on_error) {
+    co_await ends_unless_value(end);
+    static_cast<void>(std::move(end).get());
+  }
 }
 template <class T, class Body, class... Args>
 task<T> run_in_scope(scope_policy policy, Body body, Args... args) {
@@ -42,8 +45,9 @@ task<T> run_in_scope(scope_policy policy, Body body, Args... args) {
   outcome<void> spawned;
   spawned.emplace_from([&] { scope.spawn(run_body<T>(end, has_on_error, scope, body, args...)); });
   co_await scope.join();
+  co_await ends_unless_value(spawned);
   std::move(spawned).get();
-  if (end.is_cancelled()) co_await ends_as_stopped(end.reason());
+  co_await ends_unless_value(end);
   co_return std::move(end).get();
 }
 }  // namespace detail

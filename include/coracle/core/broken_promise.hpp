@@ -16,7 +16,7 @@ class broken_promise : public std::logic_error {
 };
 
 namespace detail {
-[[noreturn]] CORACLE_COLD() inline void throw_broken_promise() {
+[[noreturn]] CORACLE_THROWS_ABI() CORACLE_COLD() inline void throw_broken_promise() {
   CORACLE_THROW(broken_promise{}, "an empty task was awaited: it was moved from, or never held a coroutine");
 }
 }  // namespace detail

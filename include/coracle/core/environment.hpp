@@ -71,6 +71,25 @@ inline auto stop_around() noexcept {
   return read_environment([](const environment& here) -> const stop_token& { return here.stop; });
 }
 
+/// this_task::throw_if_stopped().
+class [[nodiscard]] throws_if_stopped {
+ public:
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
+    why_ = environment_or_empty(detail::environment_of(self)).stop.reason();
+    return false;
+  }
+  [[nodiscard]] stop_reason await_cancelled() const noexcept { return why_; }
+  [[nodiscard]] std::exception_ptr await_failure() const noexcept { return nullptr; }
+  void await_resume() const {
+    if (why_ != stop_reason::none) throw_cancelled(why_);
+  }
+
+ private:
+  stop_reason why_ = stop_reason::none;
+};
+
 /// Replaces the environment of the awaiting coroutine for all its later awaits. Counts as one ready await
 /// (docs/scheduling.md).
 class [[nodiscard]] replace_environment : resumption {
@@ -132,11 +151,7 @@ namespace this_task {
   return detail::read_environment([](const environment& here) { return here.stop; });
 }
 /// Awaitable of nothing: throws operation_cancelled if stop is requested. For a loop that computes.
-[[nodiscard]] inline auto throw_if_stopped() noexcept {
-  return detail::read_environment([](const environment& here) {
-    if (const stop_reason why = here.stop.reason(); why != stop_reason::none) detail::throw_cancelled(why);
-  });
-}
+[[nodiscard]] inline detail::throws_if_stopped throw_if_stopped() noexcept { return {}; }
 /// Awaitable of the inherited deadline; time_point::max() where there is none.
 [[nodiscard]] inline auto deadline() noexcept {
   return detail::read_environment([](const environment& here) { return here.deadline; });

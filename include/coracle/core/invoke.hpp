@@ -3,6 +3,7 @@
 #pragma once
 #include <coracle/base/call.hpp>
 #include <coracle/core/awaitable.hpp>
+#include <coracle/core/detail/reports_end.hpp>
 #include <coracle/core/stop.hpp>
 #include <cstddef>
 #include <tuple>
@@ -42,16 +43,14 @@ class [[nodiscard("the function is not called until this is awaited")]] invocati
       return awaiter_.await_suspend(suspended);
     }
     [[nodiscard]] stop_reason await_cancelled() noexcept
-      requires requires(std::remove_reference_t<awaiter_type_t<returned>>& inner) {
-        { inner.await_cancelled() } noexcept -> std::same_as<stop_reason>;
-      }
+      requires reports_cancellation<std::remove_reference_t<awaiter_type_t<returned>>>
     {
       return awaiter_.await_cancelled();
     }
-    [[nodiscard]] auto await_failure() noexcept
-      requires requires(std::remove_reference_t<awaiter_type_t<returned>>& inner) { inner.await_failure(); }
+    [[nodiscard]] std::exception_ptr await_failure() noexcept
+      requires reports_failure<std::remove_reference_t<awaiter_type_t<returned>>>
     {
-      return awaiter_.await_failure();
+      return failure_of(awaiter_, internal_call());
     }
     decltype(auto) await_resume() { return awaiter_.await_resume(); }
 

@@ -148,7 +148,7 @@ class outcome {
   [[nodiscard]] stop_reason reason() const noexcept { return is_cancelled() ? reason_ : stop_reason::none; }
 
   /// Returns the value, moved out; throws the stored exception, or operation_cancelled. Requires: not empty.
-  T get() && {
+  CORACLE_THROWS_ABI() T get() && {
     check();
     if constexpr (std::is_reference_v<T>) {
       return static_cast<T>(*value_);
@@ -157,7 +157,7 @@ class outcome {
     }
   }
   /// Returns the value in place; throws as the overload above does. Requires: not empty.
-  std::add_lvalue_reference_t<T> get() & {
+  CORACLE_THROWS_ABI() std::add_lvalue_reference_t<T> get() & {
     check();
     if constexpr (std::is_reference_v<T>) {
       return *value_;
@@ -192,7 +192,7 @@ class outcome {
   void check_empty() const noexcept {
     CORACLE_CHECK(is_empty(), "emplace() of an outcome that is not empty: assign outcome() to it first");
   }
-  [[noreturn]] CORACLE_COLD() void refuse() const {
+  [[noreturn]] CORACLE_THROWS_ABI() CORACLE_COLD() void refuse() const {
     if (state_ == state::error) detail::rethrow(error_);
     CORACLE_REQUIRE(state_ == state::cancelled, "the result of a coroutine was taken before it finished");
     detail::throw_cancelled(reason_);

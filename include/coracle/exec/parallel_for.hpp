@@ -83,9 +83,10 @@ task<> run_in_chunks(static_thread_pool& pool, Body body) {
   for (std::size_t n = 0; n != size && n != pool.thread_count(); ++n)
     workers.push_back(work_on_chunks(pool, all, body));
   auto end = co_await as_outcome(when_all(std::move(workers)));
-  if (!end.is_cancelled()) co_return std::move(end).get();
   // A worker that was about to look for more may be stopped while another completes the last elements.
-  if (!all.none_left()) co_await ends_as_stopped(end.reason());
+  if (end.is_cancelled() && all.none_left()) co_return;
+  co_await ends_unless_value(end);
+  std::move(end).get();
 }
 
 template <class Function, class Element>

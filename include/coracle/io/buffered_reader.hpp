@@ -3,6 +3,7 @@
 #pragma once
 #include <cerrno>
 #include <coracle/base/check.hpp>
+#include <coracle/core/detail/ends_as_failed.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/io/buffer.hpp>
 #include <coracle/io/byte_stream.hpp>
@@ -100,9 +101,6 @@ class buffered_reader {
       "two operations of a buffered_reader overlap: await one before you start the next";
   // std::errc::no_message_available is deprecated since C++23.
   static constexpr std::errc ended_early{ENODATA};
-  [[noreturn]] static void fail([[maybe_unused]] std::errc what, const char* why) {
-    CORACLE_THROW(std::system_error(std::make_error_code(what), why), why);
-  }
 
   Source& source_;
   const std::unique_ptr<char[]> buffer_;
@@ -132,7 +130,10 @@ task<std::size_t> buffered_reader<Source>::find(std::string_view delimiter, cons
     const std::size_t at = text.find(delimiter, searched < overlap ? 0 : searched - overlap);
     if (at != text.npos) co_return at + delimiter.size();
     searched = text.size();
-    if (searched == size_) fail(std::errc::message_size, "delimiter not found within the buffer's size");
+    if (searched == size_) {
+      CORACLE_END_AS_FAILED(
+          detail::stream_error(std::errc::message_size, "delimiter not found within the buffer's size"));
+    }
     const std::size_t more = co_await fill(token);
     if (more == 0) co_return more;
   }
@@ -145,7 +146,8 @@ task<std::optional<std::string_view>> buffered_reader<Source>::read_until(std::s
   CORACLE_REQUIRE(!delimiter.empty(), "read_until() needs a delimiter");
   const std::size_t reach = co_await find(delimiter, token);
   if (reach != 0) co_return take(reach);
-  if (!buffered().empty()) fail(ended_early, "the stream ended before the delimiter");
+  if (!buffered().empty())
+    CORACLE_END_AS_FAILED(detail::stream_error(ended_early, "the stream ended before the delimiter"));
   co_return std::nullopt;
 }
 
@@ -191,7 +193,8 @@ task<std::size_t> buffered_reader<Source>::read_exactly(mutable_buffer to, stop_
   while (done != to.size()) {
     const std::size_t more = co_await read_some(to.bytes().subspan(done), token);
     if (more == 0 && done == 0) co_return more;
-    if (more == 0) fail(ended_early, "the stream ended before all bytes were read");
+    if (more == 0)
+      CORACLE_END_AS_FAILED(detail::stream_error(ended_early, "the stream ended before all bytes were read"));
     done += more;
   }
   co_return done;

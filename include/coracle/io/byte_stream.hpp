@@ -4,7 +4,9 @@
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/stop.hpp>
 #include <cstddef>
+#include <exception>
 #include <span>
+#include <system_error>
 
 namespace coracle {
 /// A source of bytes: `read_some(to)` is an awaitable of the number of bytes stored in `to`, at least one, or
@@ -41,5 +43,7 @@ inline constexpr const char* reads_nothing =
 inline constexpr const char* takes_a_wrong_number =
     "write_some() of a byte_sink took no bytes, or more than it was given: let it wait until it has taken at "
     "least one, or throw";
+/// Returns a std::system_error.
+[[nodiscard]] CORACLE_COLD() std::exception_ptr stream_error(std::errc code, const char* what) noexcept;
 }  // namespace detail
 }  // namespace coracle

@@ -31,8 +31,6 @@ class status_path_operation : protected status_record, public path_operation {
  protected:
   status_path_operation(const base_directory& base, std::filesystem::path path, bool follows_symlink,
                         stop_token token);
-  file_status take_status();
-  bool take_existence();
 };
 
 class open_path_operation : public path_operation {
@@ -81,7 +79,7 @@ class [[nodiscard("nothing is done until this is awaited")]] change_operation
   change_operation(const base_directory& base, detail::io_opcode code, std::filesystem::path path,
                    std::filesystem::path other, std::size_t bytes, int call_flags, stop_token token)
       : path_operation(base, code, std::move(path), std::move(other), bytes, call_flags, std::move(token)) {}
-  void await_resume() { take_path_result(); }
+  void await_resume();
 };
 /// Returns a file_status.
 class [[nodiscard("nothing is asked until this is awaited")]] status_operation
@@ -90,7 +88,7 @@ class [[nodiscard("nothing is asked until this is awaited")]] status_operation
   status_operation(const base_directory& base, std::filesystem::path path, bool follows_symlink,
                    stop_token token)
       : status_path_operation(base, std::move(path), follows_symlink, std::move(token)) {}
-  file_status await_resume() { return take_status(); }
+  file_status await_resume();
 };
 /// Returns a bool.
 class [[nodiscard("nothing is asked until this is awaited")]] exists_operation
@@ -98,7 +96,7 @@ class [[nodiscard("nothing is asked until this is awaited")]] exists_operation
  public:
   exists_operation(const base_directory& base, std::filesystem::path path, stop_token token)
       : status_path_operation(base, std::move(path), true, std::move(token)) {}
-  bool await_resume() { return take_existence(); }
+  bool await_resume();
   /// That nothing exists there is a result.
   [[nodiscard]] std::error_code await_error() noexcept {
     const std::error_code failed = io_operation::await_error();

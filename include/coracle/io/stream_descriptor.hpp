@@ -20,9 +20,7 @@ class [[nodiscard("nothing is read until this is awaited")]] stream_read_operati
       : io_operation(descriptor, detail::io_opcode::read, to.data(), to.size(), std::move(token)) {
     flags = how;
   }
-  std::size_t await_resume() {
-    return static_cast<std::size_t>(take_result("cannot read from a descriptor"));
-  }
+  std::size_t await_resume();
 };
 /// Awaiter of the number of bytes written.
 class [[nodiscard("nothing is written until this is awaited")]] stream_write_operation
@@ -33,7 +31,7 @@ class [[nodiscard("nothing is written until this is awaited")]] stream_write_ope
       : io_operation(descriptor, detail::io_opcode::write, bytes.data(), bytes.size(), std::move(token)) {
     flags = how;
   }
-  std::size_t await_resume() { return static_cast<std::size_t>(take_result("cannot write to a descriptor")); }
+  std::size_t await_resume();
 };
 
 /// Awaitable of nothing.
@@ -43,7 +41,7 @@ class [[nodiscard("this waits only when it is awaited")]] stream_wait_operation
   stream_wait_operation(const detail::io_descriptor& descriptor, detail::io_opcode what,
                         stop_token token) noexcept
       : io_operation(descriptor, what, static_cast<void*>(nullptr), 0, std::move(token)) {}
-  void await_resume() { take_result("cannot wait for a descriptor"); }
+  void await_resume();
 };
 
 /// Owns a descriptor that is read or written sequentially: the end of a pipe or FIFO, a terminal, an

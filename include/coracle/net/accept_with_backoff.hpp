@@ -3,8 +3,10 @@
 #pragma once
 #include <coracle/base/chrono.hpp>
 #include <coracle/base/functional.hpp>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/io/io_result.hpp>
 #include <coracle/io/owned_descriptor.hpp>
 #include <coracle/net/socket.hpp>
 #include <exception>
@@ -65,10 +67,11 @@ namespace detail {
 template <connection_listener Listener>
 task<accepted_from<Listener>> accept_one(Listener& listener, stop_token token, refusals* refused) {
   const std::chrono::milliseconds longest{refused ? 20 : 1000};
+  const auto accept = [&] { return listener.accept(token); };
   for (std::chrono::milliseconds delay = after_shortage;;) {
-    after_failed_accept next{};
-    CORACLE_TRY() {
-      accepted_from<Listener> accepted = co_await listener.accept(token);
+    auto end = co_await coracle::detail::passing(accept);
+    if (end.has_value()) {
+      accepted_from<Listener> accepted = std::move(end).get();
       if (!refused || refused->renew_spare()) co_return accepted;
       accepted.close();
       refused->renew_spare();
@@ -76,11 +79,12 @@ task<accepted_from<Listener>> accept_one(Listener& listener, stop_token token, r
       delay = after_shortage;
       continue;
     }
-    CORACLE_CATCH(const std::system_error&, failure) {
-      next = detail::after(failure.code());
-      if (next == detail::after_failed_accept::give_up) CORACLE_RETHROW();
+    const after_failed_accept next = detail::after(error_code_of(end.error()));
+    if (next == after_failed_accept::give_up) {
+      co_await coracle::detail::ends_unless_value(end);
+      static_cast<void>(std::move(end).get());
     }
-    if (next == detail::after_failed_accept::accept_next) continue;
+    if (next == after_failed_accept::accept_next) continue;
     if (refused && refused->spare.is_open() && delay != after_shortage) {
       refused->spare.close();
       continue;
@@ -112,12 +116,10 @@ task<accepted_from<Listener>> accept_one(Listener& listener, stop_token token, r
 /// Exceptions    operation_cancelled; std::system_error for a permanent error, such as a socket that does not
 ///               listen.
 /// Threads       as accept().
-/// Cost          a frame, in addition to accept(), and an exception for each failed attempt.
+/// Cost          a frame, in addition to accept(), and exceptions for each failed attempt.
 template <connection_listener Listener>
 [[nodiscard("nothing is accepted until this is awaited")]] CORACLE_CORO_WRAPPER()
     task<accepted_from<Listener>> accept_with_backoff(Listener& listener, stop_token token = {}) {
-  static_assert(CORACLE_EXCEPTIONS() || !sizeof(Listener*),
-                "accept_with_backoff() needs exceptions: loop over as_io_result(listener.accept())");
   return detail::accept_one(listener, std::move(token), nullptr);
 }
 }  // namespace coracle::net

@@ -23,7 +23,7 @@ class [[nodiscard("nothing is sent until this is awaited")]] send_segments_opera
     prepare();  // not earlier: from here on, the awaiter is not moved
     return io_operation::await_suspend(self);
   }
-  std::size_t await_resume() { return static_cast<std::size_t>(take_result("cannot send on a socket")); }
+  std::size_t await_resume();
 
  private:
   void prepare() noexcept;

@@ -20,7 +20,7 @@ class [[nodiscard("nothing is sent until this is awaited")]] send_file_operation
     flags = from.native_handle();
     offset = position;
   }
-  std::size_t await_resume() { return static_cast<std::size_t>(take_result("cannot send a file")); }
+  std::size_t await_resume();
 };
 
 /// Has the system begin to read a part of a file into the page cache.

@@ -77,8 +77,8 @@ task<> accept_all(Listener& listener, Handler& handler, async_scope& clients, as
 ///               the spare one.
 /// Resumes on    handlers start, and serve() resumes, where serve() was awaited.
 /// Cancellation  stops accepting; connections get until the end of `limits.drain` before stop is requested
-///               for them. Then serve() throws operation_cancelled. Handlers do not inherit its stop token,
-///               deadline or task-local values.
+///               for them. Then serve() throws operation_cancelled, also as the loser of a race. Handlers do
+///               not inherit its stop token, deadline or task-local values.
 /// Exceptions    an exception of a handler ends only its connection, and is passed to `on_error`, if given,
 ///               which must not throw; operation_cancelled is not. A refused connection is reported there as
 ///               std::errc::too_many_files_open. Transient errors of accept() are retried
@@ -90,27 +90,20 @@ task<> accept_all(Listener& listener, Handler& handler, async_scope& clients, as
 template <connection_listener Listener, detail::connection_handler<accepted_from<Listener>> Handler>
 [[nodiscard("nothing is accepted until this is awaited")]] task<> serve(
     Listener& listener, Handler handler, serve_limits limits = {}, scope_policy::handler on_error = nullptr) {
-  static_assert(
-      CORACLE_EXCEPTIONS() || !sizeof(Handler*),
-      "serve() needs exceptions: loop over as_io_result(listener.accept()), and spawn into a scope");
   if (!on_error) on_error = [](const std::exception_ptr&) {};
   async_semaphore permits{detail::permits_for(limits)};
   async_scope clients{scope_policy::supervise(on_error)};
-  std::exception_ptr end;
-  CORACLE_TRY() {
-    detail::refusals refused{std::move(on_error)};
-    // serve() must not be destroyed while connections run.
-    co_await throwing(detail::accept_all(listener, handler, clients, permits, std::move(refused)));
-  }
-  CORACLE_CATCH_ALL() { end = std::current_exception(); }
+  outcome<void> end = co_await coracle::detail::passing(
+      detail::accept_all(listener, handler, clients, permits, detail::refusals{std::move(on_error)}));
   bool joins = false;
-  CORACLE_TRY() { co_await throwing(detail::drain(clients, limits.drain, joins)); }
-  CORACLE_CATCH_ALL() {}  // the first failure matters more
+  CORACLE_TRY() { static_cast<void>(co_await as_outcome(detail::drain(clients, limits.drain, joins))); }
+  CORACLE_CATCH_ALL() {}  // no memory for its frame
   if (!joins) {
     clients.request_stop();
-    co_await throwing(clients.join());
+    static_cast<void>(co_await as_outcome(clients.join()));
   }
-  std::rethrow_exception(end);
+  if constexpr (!CORACLE_EXCEPTIONS()) co_await coracle::detail::ends_unless_value(end);
+  end.get();  // throws also where a task is usually ended without an exception
 }
 namespace detail {
 template <class Listener, class Handler>

@@ -46,7 +46,7 @@ task<typename Sink::result_type> run_stream(Stream stream, Sink sink) {
     auto end = co_await detail::passing(start_and_drain_stream(stream, sink, children));
     co_await children.stop_and_join();
     static_cast<void>(Stream{std::move(stream)});  // its remains are destroyed before `children`
-    if (end.is_cancelled()) co_await ends_as_stopped(end.reason());
+    co_await ends_unless_value(end);
     std::move(end).get();
   } else {
     co_await drain_stream(stream, sink);

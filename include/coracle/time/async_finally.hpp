@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/as_outcome.hpp>
+#include <coracle/core/detail/ends_as_failed.hpp>
 #include <coracle/core/error_group.hpp>
 #include <coracle/time/timeout.hpp>
 
@@ -14,11 +15,10 @@ void emplace_caught(outcome<T>& end) noexcept {
 template <class Function>
 task<> clean_up(Function& function, subtree_until& here) {
   co_await replace_environment(here);
-  CORACLE_TRY() { static_cast<void>(co_await throwing(function())); }
-  CORACLE_CATCH(const operation_cancelled&, cancelled) {
-    here.throw_if_expired(cancelled.reason());
-    rethrow_current();
-  }
+  const auto end = co_await as_outcome(throwing(function()));
+  if (end.is_cancelled()) here.throw_if_expired(end.reason());
+  co_await ends_unless_value(end);
+  if (end.has_error()) rethrow(end.error());
 }
 
 // `Body` is a reference if the caller passed an lvalue.
@@ -32,33 +32,21 @@ task<kept_result_t<Body>> run_finally(Body body, Cleanup cleanup, std::chrono::s
   until_limit.prepare_for_waits();
   auto cleaning = clean_up(cleanup, until_limit);
   outcome<value> worked;
-  CORACLE_TRY() {
-    auto end = co_await detail::passing(static_cast<Body&&>(body));
-    if (end.is_cancelled()) {
-      worked.emplace_cancelled(end.reason());
-    } else if constexpr (std::is_void_v<value>) {
-      std::move(end).get();
-      worked.emplace();
-    } else {
-      worked.emplace(std::move(end).get());
-    }
-  }
-  CORACLE_CATCH_ALL() { emplace_caught(worked); }
+  CORACLE_TRY() { worked = co_await detail::passing(static_cast<Body&&>(body)); }
+  CORACLE_CATCH_ALL() { emplace_caught(worked); }  // by moving the result
   until_limit.begin(moment(limit));
-  outcome<void> cleaned;
-  CORACLE_TRY() {
-    co_await std::move(cleaning);
-    cleaned.emplace();
-  }
-  CORACLE_CATCH_ALL() { emplace_caught(cleaned); }
+  outcome<void> cleaned = co_await as_outcome(std::move(cleaning));
   if (worked.has_error() && cleaned.has_error()) {
     gathered_errors errors;
     errors.add(worked.error());
     errors.add(cleaned.error());
-    errors.throw_together();
+    CORACLE_END_AS_FAILED(errors.together());
   }
-  if (!worked.has_error()) cleaned.get();
-  if (worked.is_cancelled()) co_await ends_as_stopped(worked.reason());
+  if (!worked.has_error()) {
+    co_await ends_unless_value(cleaned);
+    cleaned.get();
+  }
+  co_await ends_unless_value(worked);
   co_return std::move(worked).get();
 }
 template <class Cleanup>
@@ -86,8 +74,6 @@ template <awaitable Body, class Cleanup, class Rep, class Period>
   requires(detail::cleans_up<Cleanup>)
 CORACLE_CORO_WRAPPER()
 auto async_finally(Body&& body, Cleanup&& cleanup, std::chrono::duration<Rep, Period> limit) {
-  static_assert(CORACLE_EXCEPTIONS() || !sizeof(std::decay_t<Body>*),
-                "async_finally() needs exceptions: await as_outcome(body), then shielded(cleanup())");
   return detail::run_finally<Body, std::decay_t<Cleanup>>(
       static_cast<Body&&>(body), static_cast<Cleanup&&>(cleanup), detail::clock_duration(limit));
 }

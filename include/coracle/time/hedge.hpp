@@ -73,12 +73,15 @@ class hedged_attempts {
   [[nodiscard]] stop_reason stopped_for() const noexcept {
     return winner_ || all_have_failed_ ? stop_reason::none : group.stop_of_children().reason();
   }
-  /// Requires: not stopped.
-  result take() {
-    if (winner_) return winner_->work.result();
-    for (place& each : places_) group.keep(each.work.failure());
-    throw_cancelled(group.finish());
+  /// Returns the errors of all attempts, or a value if one has a result. Requires: not stopped.
+  [[nodiscard]] outcome<void> end() noexcept {
+    if (!winner_) {
+      for (place& each : places_) group.keep(each.work.failure());
+    }
+    return group.finish();
   }
+  /// Requires: one has a result.
+  result take() { return winner_->work.result(); }
 
   child_group group;
 
@@ -119,6 +122,9 @@ task<hedged_t<Attempt>> run_hedge(std::chrono::steady_clock::duration delay, Att
     attempts.ended(one);
   }
   if (const stop_reason why = attempts.stopped_for(); why != stop_reason::none) co_await ends_as_stopped(why);
+  outcome<void> end = attempts.end();
+  co_await ends_unless_value(end);
+  end.get();
   co_return attempts.take();
 }
 }  // namespace detail

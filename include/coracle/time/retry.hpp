@@ -3,6 +3,7 @@
 #pragma once
 #include <coracle/base/split_mix.hpp>
 #include <coracle/compose/as_outcome.hpp>
+#include <coracle/core/detail/ends_as_failed.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/time/sleep.hpp>
 #include <cstdint>
@@ -97,9 +98,9 @@ task<attempt_result_t<Attempt>> run_retry(retry_policy policy, Attempt attempt, 
       if (succeeded) CORACLE_RETHROW();
       error = std::current_exception();
     }
-    if (attempts == policy.max_attempts || !retry_if(error)) std::rethrow_exception(error);
+    if (attempts == policy.max_attempts || !retry_if(error)) CORACLE_END_AS_FAILED(error);
     const retry_policy::duration delay = delays.next();
-    if (later_by(steady_now(), delay) > latest) std::rethrow_exception(error);
+    if (later_by(steady_now(), delay) > latest) CORACLE_END_AS_FAILED(error);
     error = nullptr;
     co_await sleep_for(delay);
   }
@@ -128,8 +129,6 @@ template <class Attempt, class RetryIf = detail::any_error>
   requires(detail::retriable<Attempt, RetryIf>)
 CORACLE_CORO_WRAPPER()
 auto retry(const retry_policy& policy, Attempt&& attempt, RetryIf&& retry_if = {}) {
-  static_assert(CORACLE_EXCEPTIONS() || !sizeof(std::decay_t<Attempt>*),
-                "retry() retries what throws, and exceptions are disabled: write a loop over an outcome");
   return detail::run_retry<std::decay_t<Attempt>, std::decay_t<RetryIf>>(
       policy, static_cast<Attempt&&>(attempt), static_cast<RetryIf&&>(retry_if));
 }

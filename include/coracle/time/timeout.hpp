@@ -77,10 +77,8 @@ task<kept_result_t<Awaitable>> limit(Awaitable child, Time time) {
   co_await replace_environment(mine);
   if constexpr (Throws) {
     auto end = co_await detail::passing(static_cast<Awaitable&&>(below));
-    if (end.is_cancelled()) {
-      mine.throw_if_expired(end.reason());
-      co_await ends_as_stopped(end.reason());
-    }
+    if (end.is_cancelled()) mine.throw_if_expired(end.reason());
+    co_await ends_unless_value(end);
     co_return std::move(end).get();
   } else {
     co_return co_await static_cast<Awaitable&&>(below);

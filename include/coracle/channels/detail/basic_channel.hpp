@@ -109,6 +109,9 @@ class [[nodiscard("nothing is sent until this is awaited")]] basic_channel<T, Bu
     if (refused_) [[unlikely]]
       throw_channel_closed();
   }
+  [[nodiscard]] std::exception_ptr await_failure() const noexcept {
+    return refused_ ? channel_closed_error() : nullptr;
+  }
 
  protected:
   void refer_to(T& value) noexcept { value_ = __builtin_addressof(value); }

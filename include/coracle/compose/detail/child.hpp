@@ -2,24 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/awaitable.hpp>
+#include <coracle/core/detail/reports_end.hpp>
 #include <coracle/core/result.hpp>
 #include <coracle/core/task.hpp>
 #include <optional>
 
 namespace coracle::detail {
-/// An awaiter that reports cancellation without an exception; its result is then not taken.
-template <class Awaiter>
-concept reports_cancellation = requires(Awaiter& a) {
-  { a.await_cancelled() } noexcept -> std::same_as<stop_reason>;
-};
-
-/// An awaiter of a program without exceptions that hands over the exception which its await_resume() would
-/// throw, or null; after an exception its result is not taken.
-template <class Awaiter>
-concept reports_failure = !CORACLE_EXCEPTIONS() && requires(Awaiter& a) {
-  { a.await_failure() } noexcept -> std::same_as<std::exception_ptr>;
-};
-
 /// An awaiter that may be carried out without an await; only its result then remains to be taken.
 template <class Awaiter>
 concept tries_at_once = requires(Awaiter& a) {
@@ -107,8 +95,8 @@ class child {
         return false;
       }
     }
-    if constexpr (reports_failure<std::remove_reference_t<awaiter_type>>) {
-      if (std::exception_ptr error = slot_->get.await_failure()) {
+    if constexpr (!CORACLE_EXCEPTIONS() && reports_failure<std::remove_reference_t<awaiter_type>>) {
+      if (std::exception_ptr error = failure_of(slot_->get, internal_call())) {
         end_.emplace_failure(std::move(error));
         return false;
       }

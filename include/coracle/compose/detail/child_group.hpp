@@ -84,9 +84,9 @@ class child_group : shared_frame {
   [[nodiscard]] bool has_failed() const noexcept {
     return !errors_.empty() || cancelled_ != stop_reason::none;
   }
-  /// Throws the errors. If there are none, returns why something was cancelled, or none. Requires:
-  /// running() == 0.
-  [[nodiscard]] stop_reason finish();
+  /// Returns the errors; if there are none, why something was cancelled; otherwise a value. Requires: none is
+  /// running.
+  [[nodiscard]] outcome<void> finish() noexcept;
 
  private:
   friend group_child;
@@ -187,9 +187,15 @@ inline void child_group::keep_current_exception() noexcept {
   failure.emplace_from([] { CORACLE_RETHROW(); });
   keep(failure);
 }
-inline stop_reason child_group::finish() {
-  if (!errors_.empty()) [[unlikely]]
-    errors_.throw_together();
-  return cancelled_;
+inline outcome<void> child_group::finish() noexcept {
+  outcome<void> end;
+  if (!errors_.empty()) [[unlikely]] {
+    end.emplace_error(errors_.together());
+  } else if (cancelled_ != stop_reason::none) {
+    end.emplace_cancelled(cancelled_);
+  } else {
+    end.emplace();
+  }
+  return end;
 }
 }  // namespace coracle::detail

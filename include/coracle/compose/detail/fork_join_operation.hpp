@@ -63,7 +63,10 @@ class [[nodiscard("fork_join does nothing until it is awaited")]] fork_join_oper
     return start_child<0>(0, fork_queue::nowhere);
   }
   [[nodiscard]] stop_reason await_cancelled() noexcept {
-    return none_failed() ? stop_reason::none : stopped();
+    return none_failed() ? stop_reason::none : failure().reason();
+  }
+  [[nodiscard]] std::exception_ptr await_failure() noexcept {
+    return none_failed() ? nullptr : failure().error();
   }
   auto await_resume() {
     if (!none_failed()) [[unlikely]]
@@ -248,36 +251,26 @@ class [[nodiscard("fork_join does nothing until it is awaited")]] fork_join_oper
 
   // ---- after the last child has ended, if one has no value ----
 
-  /// Returns why there is neither a result nor an error, or none if there is an error.
-  [[nodiscard]] CORACLE_COLD() stop_reason stopped() noexcept {
+  /// Returns the errors; if there are none, why a child was stopped.
+  [[nodiscard]] CORACLE_COLD() outcome<void> failure() noexcept {
+    gathered_errors errors;
     stop_reason why = stop_reason::none;
-    bool fails = false;
     for_each_failure([&](const outcome<void>& end) {
-      if (!end.is_cancelled()) {
-        fails = true;
-      } else if (why == stop_reason::none) {
-        why = end.reason();
-      }
+      errors.add(end.error());
+      if (why == stop_reason::none) why = end.reason();
     });
-    return fails ? stop_reason::none : why;
+    outcome<void> all;
+    errors.empty() ? all.emplace_cancelled(why) : all.emplace_error(errors.together());
+    return all;
   }
   /// If the children were stopped and the parent is a task, has it ended when it is resumed, unless it must
   /// throw.
   CORACLE_SAVES_REGISTERS() void end_if_stopped() noexcept {
     if (none_failed() || awaited_by_ != awaiting_frame::kind::task) return;
-    if (const stop_reason why = stopped(); why != stop_reason::none)
+    if (const stop_reason why = failure().reason(); why != stop_reason::none)
       static_cast<void>(stopped_parent::note(running_.parent(), why));
   }
-  CORACLE_COLD() void throw_failure() {
-    gathered_errors errors;
-    stop_reason why = stop_reason::none;
-    for_each_failure([&](const outcome<void>& end) {
-      errors.add(end.error());
-      if (why == stop_reason::none && end.is_cancelled()) why = end.reason();
-    });
-    if (errors.empty()) throw_cancelled(why);
-    errors.throw_together();
-  }
+  CORACLE_COLD() void throw_failure() { failure().get(); }
 
   static fork_join_operation& from(joined_frame* self) noexcept {
     return static_cast<fork_join_operation&>(static_cast<shared_frame&>(*self));

@@ -183,19 +183,26 @@ task<> run_children(Range range, std::size_t limit, Function function, Take take
       const outcome<void> failure = ended.work->failure();
       if (!enough || failure.has_error()) group.keep(failure);
     } else if (!enough && !group.has_failed()) {
-      CORACLE_TRY() {
-        if constexpr (awaitable<taken>) {
-          enough = !co_await throwing(detail::take_and_wait(*ended.work, take));
+      if constexpr (awaitable<taken>) {
+        auto goes_on = co_await detail::passing(detail::take_and_wait(*ended.work, take));
+        if (goes_on.has_value()) [[likely]] {
+          enough = !std::move(goes_on).get();
         } else {
-          enough = !detail::take_now(*ended.work, take);
+          outcome<void> failure;
+          detail::copy_failure(goes_on, failure);
+          group.keep(failure);
         }
+      } else {
+        CORACLE_TRY() { enough = !detail::take_now(*ended.work, take); }
+        CORACLE_CATCH_ALL() { group.keep_current_exception(); }
       }
-      CORACLE_CATCH_ALL() { group.keep_current_exception(); }
       if (enough) group.stop(stop_reason::lost_race);
     }
     children.drop(ended);
   }
   if (!enough && !group.has_failed() && !children.at_end()) group.keep_stop();
-  if (const stop_reason why = group.finish(); why != stop_reason::none) co_await ends_as_stopped(why);
+  outcome<void> end = group.finish();
+  co_await ends_unless_value(end);
+  end.get();
 }
 }  // namespace coracle::detail

@@ -57,13 +57,13 @@ class siblings : protected shared_frame {
     if (rule_ >= rule::any) stop_losers_of(child, has_claimed);
   }
   CORACLE_COLD() void note_no_value(const void* child, bool has_claimed, const outcome<void>& end) noexcept {
-    note_failure(child, end);
-    if (rule_ == rule::any && end.has_error()) stop_losers_of(child, has_claimed);
+    const stop_reason why = end.reason();
+    note_failure(child, why);
+    if (rule_ == rule::any && why == stop_reason::none) stop_losers_of(child, has_claimed);
   }
-  /// For a child outside any race.
-  CORACLE_COLD() void note_failure(const void* child, const outcome<void>& end) noexcept {
-    if (end.is_cancelled()) {
-      const stop_reason why = end.reason();
+  /// For a child outside any race. `why`: none if it has an error.
+  CORACLE_COLD() void note_failure(const void* child, stop_reason why) noexcept {
+    if (why != stop_reason::none) {
       if (rule_ >= rule::any && why != stop_reason::lost_race) [[unlikely]]
         note_left_race(why);
       else
@@ -133,14 +133,7 @@ class siblings : protected shared_frame {
   /// Called by a task that ends without a result.
   static void task_failed(shared_promise& self, const void* task, stop_reason stopped_for) noexcept {
     siblings& all = from(self);
-    if (all.keeps_every_end()) return;
-    outcome<void> end;
-    if (stopped_for == stop_reason::none) {
-      end.emplace_failure(std::current_exception());
-    } else {
-      end.emplace_cancelled(stopped_for);
-    }
-    all.note_failure(task, end);
+    if (!all.keeps_every_end()) all.note_failure(task, stopped_for);
   }
 
  private:
@@ -269,7 +262,7 @@ class task_sibling : public task_child<T, task<T>&> {
   /// For a task whose body had ended before. Static, so that no `this` has to be stored in memory.
   CORACLE_SAVES_REGISTERS() static void note_end(task<T>& kept, siblings& all) noexcept {
     task_sibling mine{kept};
-    if (!mine.finish() && !all.keeps_every_end()) all.note_failure(mine.name(), mine.failure());
+    if (!mine.finish() && !all.keeps_every_end()) all.note_failure(mine.name(), mine.failure().reason());
   }
 };
 

@@ -224,6 +224,11 @@ class siblings_operation : public siblings {
 
   // ---- the parent takes the results ----
 
+  /// What throw_failure() throws unless the children were stopped, or null.
+  [[nodiscard]] std::exception_ptr failure() noexcept {
+    this->leave_subtree();
+    return this->fails() ? gather_errors().together() : nullptr;
+  }
   /// Throws all errors, or the cancellation, if the children ended that way.
   CORACLE_ALWAYS_INLINE() void throw_failure() {
     this->leave_subtree();
@@ -249,15 +254,15 @@ class siblings_operation : public siblings {
 
  private:
   CORACLE_COLD() void throw_first_failure() {
-    if (this->fails()) throw_errors();
+    if (this->fails()) gather_errors().throw_together();
     if (const stop_reason why = this->cancelled(); why != stop_reason::none) throw_cancelled(why);
   }
-  [[noreturn]] void throw_errors() {
+  gathered_errors gather_errors() noexcept {
     gathered_errors errors;
     for_each([&errors, first = this->failures().first_failed()](auto&& one) {
       one.name() == first ? errors.add_first(one.get().error()) : errors.add(one.get().error());
     });
-    errors.throw_together();
+    return errors;
   }
 
   static constexpr bool is_race = Rule >= rule::any;

@@ -5,6 +5,10 @@
 #include <coroutine>
 
 namespace coracle::detail {
+/// If the task that awaits `failed` is of a program without exceptions, has it ended when it is resumed, with
+/// the exception that `failed` keeps.
+CORACLE_COLD() void end_parent_with(task_frame& failed) noexcept;
+
 /// What a coroutine of the compiled library returns. g++ and clang return a task in different ways (ADR 21),
 /// and a library_task in the same way, so that either can compile the program. An inline function turns it
 /// into the task that its caller gets:
@@ -21,6 +25,11 @@ class library_task {
     // drop an error that nobody has taken.
     ~promise_type() {
       if constexpr (task_promise<T>::owner_drops_error) this->drop_untaken_error();
+    }
+    void unhandled_exception() noexcept {
+      task_promise<T>::unhandled_exception();
+      end_parent_with(
+          *static_cast<task_frame*>(std::coroutine_handle<promise_type>::from_promise(*this).address()));
     }
     library_task get_return_object() noexcept {
       return library_task{std::coroutine_handle<task_promise<T>>::from_promise(*this)};

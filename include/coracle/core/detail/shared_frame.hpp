@@ -37,9 +37,8 @@ enum class stopped_end : std::uintptr_t {
 
 /// The promise of a frame that awaits on behalf of another one, and knows which: the parent of children.
 ///
-/// It may be the continuation of many tasks, and cannot tell which of them has ended. Each task that ends
-/// with an exception therefore notifies it, while the exception is being handled, before it resumes the
-/// frame; so does a task that is stopped.
+/// It may be the continuation of many tasks, and cannot tell which of them has ended. Each task that fails or
+/// is stopped therefore notifies it before it resumes the frame.
 //
 //   [F1] load                             relaxed  the functions never change; a stopped_end orders nothing
 //   [F2] unknown -> another stopped_end   relaxed  two threads that determine it at once agree
@@ -62,6 +61,9 @@ class shared_promise {
 
   /// For a task without a result: notifies its parent, if that is such a frame.
   static void notify(std::coroutine_handle<> parent, const void* task, stop_reason stopped_for) noexcept;
+  /// As above. `error` may be an operation_cancelled.
+  static void notify(std::coroutine_handle<> parent, const void* task,
+                     const std::exception_ptr& error) noexcept;
 
  private:
   friend class shared_frame;
@@ -139,5 +141,9 @@ inline void shared_promise::notify(std::coroutine_handle<> parent, const void* t
   if (!shared_frame::is_one(parent)) return;
   auto& promise = std::coroutine_handle<shared_promise>::from_address(parent.address()).promise();
   promise.now().pointer()->on_failure(promise, task, stopped_for);
+}
+inline void shared_promise::notify(std::coroutine_handle<> parent, const void* task,
+                                   const std::exception_ptr& error) noexcept {
+  if (shared_frame::is_one(parent)) notify(parent, task, reason_of_stop(error));
 }
 }  // namespace coracle::detail

@@ -24,6 +24,13 @@ std::coroutine_handle<Promise> opaque(std::coroutine_handle<Promise> frame) noex
   return std::coroutine_handle<Promise>::from_address(address);
 }
 
+/// Called before a coroutine starts a task.
+template <class Promise>
+CORACLE_ALWAYS_INLINE()
+void note_child([[maybe_unused]] std::coroutine_handle<Promise> parent) noexcept {
+  if constexpr (!CORACLE_EXCEPTIONS() && ends_stopped<Promise>) parent.promise().fails_with_child();
+}
+
 /// Starts the body of a task as the child of a task or of a frame that is no coroutine.
 template <class T>
 class task_awaiter_base {
@@ -35,6 +42,7 @@ class task_awaiter_base {
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
     const auto body = body_;  // read once: the compiler cannot know that set_parent() leaves this alone
     body.promise().set_parent(parent);
+    detail::note_child(parent);
     return coracle::transfer_to(body);
   }
 
@@ -103,6 +111,7 @@ class awaited_task : public task_awaiter<T>, public fold_slot<T> {
     if constexpr (!may_fold<T> || !ends_stopped<Promise>) this->body_ = body = opaque(body);
     const bool may_offer = this->template may_be_offered_to<Promise>(body);
     body.promise().set_parent(parent);
+    detail::note_child(parent);
     if (may_offer) this->offer_to(body, parent);
     return coracle::transfer_to(body);
   }

@@ -10,6 +10,9 @@
 #include <coroutine>
 #include <type_traits>
 #include <utility>
+#if !CORACLE_EXCEPTIONS()
+#include <coracle/core/detail/ending_await.hpp>
+#endif
 
 namespace coracle {
 template <class T = void>
@@ -20,8 +23,16 @@ template <class T>
 class new_task;
 
 /// A task awaits another task without a bridge in between (core/detail/task_awaiter.hpp).
-struct awaits_as_task : part::awaits_anything {
+struct CORACLE_THROWS_ABI() awaits_as_task : part::awaits_anything {
   using part::awaits_anything::await_transform;
+#if !CORACLE_EXCEPTIONS()
+  template <awaitable T>
+    requires reports_failure<std::remove_reference_t<awaiter_type_t<T>>>
+  CORACLE_ALWAYS_INLINE()
+  auto await_transform(T&& value) const noexcept {
+    return ending_await<T>(static_cast<T&&>(value));
+  }
+#endif
   template <class T>
   CORACLE_ALWAYS_INLINE()
   auto await_transform(task<T>&& child) const noexcept {
@@ -55,12 +66,11 @@ struct CORACLE_FOLDING_ABI() task_promise : returns_into<T, task_state<T>>,
   using return_object = std::conditional_t<CORACLE_GCC(), new_task<T>, task<T>>;
   CORACLE_CORO_WRAPPER() return_object get_return_object() noexcept { return return_object{frame()}; }
 
-  /// Tells a parent that is the continuation of many tasks which one has failed, while the exception is being
-  /// handled.
+  /// Tells a parent that is the continuation of many tasks which one has failed.
   CORACLE_COLD() void unhandled_exception() noexcept {
     report_leaving_exception(frame().address());
     this->keep_error();
-    shared_promise::notify(this->parent(), frame().address(), stop_reason::none);
+    shared_promise::notify(this->parent(), frame().address(), this->kept_error());
     this->mark_failed();
   }
 

@@ -24,6 +24,8 @@
 //   a stop request ends it               why                              "
 //   the result was taken, if that is     "                                no frame; the marks stay
 //   checked: sync_wait(), checked builds
+//   it awaits a task, and exceptions    the environment                  the awaiter's frame, `has_failed`
+//   are disabled                                                         until `co_return`
 //
 // The coroutine and its awaiter never run at the same time, so nothing here is atomic.
 namespace coracle::detail {
@@ -45,7 +47,7 @@ class outcome_or_environment {
   /// Requires: it has an error.
   [[nodiscard]] const std::exception_ptr& kept_error() const noexcept { return error_; }
   /// Returns why it was stopped, or none if it has an error. Requires: one of the two.
-  [[nodiscard]] stop_reason stopped_for() const noexcept { return stopped_outcome::reason(word_); }
+  [[nodiscard]] stop_reason stopped_for() const noexcept { return failed_outcome::reason(word_); }
 
  protected:
   /// environment -> result: returns an empty one, for `co_return` to fill.
@@ -100,6 +102,7 @@ class CORACLE_FOLDING_ABI() parent_or_awaiter {
     word_ = task_parent(__builtin_addressof(awaiter), mark::folds);
   }
   void add(mark which) noexcept { word_.add(which); }
+  void remove(mark which) noexcept { word_.remove(which); }
   /// Keeps only the marks.
   void forget() noexcept { word_.drop_pointer(); }
 
@@ -130,8 +133,11 @@ class CORACLE_CHECKED_ABI() task_state : public continues_parent_by<task_outcome
   [[nodiscard]] bool has_error() const noexcept { return this->parent_.has(mark::has_failed); }
   /// In checked builds: returns true if the body has ended neither by `co_return` nor by an exception.
   [[nodiscard]] bool lacks_result() const noexcept {
-    return !std::is_void_v<T> && !this->parent_.has(mark::has_returned) && !has_error();
+    return !std::is_void_v<T> && !this->parent_.has(mark::has_returned) &&
+           !(CORACLE_EXCEPTIONS() && has_error());
   }
+  /// Called before it awaits a task, where exceptions are disabled: an error of that task ends this one.
+  void fails_with_child() noexcept { this->parent_.add(mark::has_failed); }
   /// From here on parent() is null.
   void forget_parent() noexcept { this->parent_.forget(); }
 
@@ -154,6 +160,7 @@ class CORACLE_CHECKED_ABI() task_state : public continues_parent_by<task_outcome
   /// The place in which `co_return` stores the value.
   [[nodiscard]] value_only<T>& result() noexcept {
     if constexpr (CORACLE_CHECKS()) this->parent_.add(mark::has_returned);
+    if constexpr (!CORACLE_EXCEPTIONS()) this->parent_.remove(mark::has_failed);
     if constexpr (fits_into_word<T>) {
       return base::result();
     } else {
@@ -173,7 +180,7 @@ class CORACLE_CHECKED_ABI() task_state : public continues_parent_by<task_outcome
 CORACLE_COLD() void rethrow_error_of(const task_frame& body);
 #else
 CORACLE_THROWS_ABI() CORACLE_COLD() inline void rethrow_error_of(const task_frame& body) {
-  if (const stop_reason why = stopped_outcome::reason(body.outcome); why != stop_reason::none)
+  if (const stop_reason why = failed_outcome::reason(body.outcome); why != stop_reason::none)
     throw_cancelled(why);
   const void* const error = &body.outcome;
   rethrow(*static_cast<const std::exception_ptr*>(error));

@@ -4,7 +4,9 @@
 #include <coracle/io/detail/event_wait.hpp>
 #include <coracle/io/detail/io_descriptor.hpp>
 #include <coracle/io/detail/io_request.hpp>
+#include <exception>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 namespace coracle::detail {
@@ -14,8 +16,13 @@ namespace coracle::detail {
 ///      public:
 ///       receive_operation(const io_descriptor& fd, void* to, std::size_t size, stop_token token) noexcept
 ///           : io_operation(fd, io_opcode::receive, to, size, std::move(token)) {}
-///       std::size_t await_resume() { return static_cast<std::size_t>(take_result("receive")); }
+///       std::size_t await_resume();
 ///     };
+///
+///     std::size_t receive_operation::await_resume() {
+///       return static_cast<std::size_t>(take_result("cannot receive"));
+///     }
+///     template std::exception_ptr io_failure_of(receive_operation&) noexcept;
 ///
 /// Order         operations that wait until the same descriptor is readable are carried out in the order in
 ///               which they were awaited, and likewise those that wait until it is writable. An operation
@@ -92,4 +99,14 @@ class io_operation : protected io_request, event_wait {
 
   bool resumes_when_stopped_ = false;
 };
+
+/// For a program without exceptions. Called once the wait is over: returns what await_resume() would throw,
+/// or null. Defined in the library for each of its operations: src/io/io_failure_of.hpp.
+template <class Operation>
+std::exception_ptr io_failure_of(Operation& over) noexcept;
+template <class Operation>
+  requires std::is_base_of_v<io_operation, Operation>
+std::exception_ptr failure_of(Operation& over, internal_call) noexcept {
+  return detail::io_failure_of(over);  // its name has no constraint, which compilers encode differently
+}
 }  // namespace coracle::detail

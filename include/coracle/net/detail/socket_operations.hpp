@@ -122,7 +122,7 @@ class [[nodiscard("nothing is sent until this is awaited")]] socket_send_operati
   socket_send_operation(const detail::io_descriptor& descriptor, const std::span<const const_buffer>& from,
                         stop_token token) noexcept
       : io_operation(descriptor, detail::io_opcode::send_parts, from.data(), from.size(), std::move(token)) {}
-  std::size_t await_resume() { return static_cast<std::size_t>(take_result("cannot send on a socket")); }
+  std::size_t await_resume();
 };
 
 class [[nodiscard("nothing is sent until this is awaited")]] socket_send_to_operation
