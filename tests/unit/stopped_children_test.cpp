@@ -377,4 +377,44 @@ TEST_CASE("stopped task: an answer holds for children that were stopped together
   CHECK(loses.log.destroyed == innermost_first);
   CHECK(loses.is_untouched());
 }
+
+/// Requests stop below that many combinators, and then waits. Counts the handlers that run.
+task<> stop_below_all(int combinators, stop_source& source, int& handlers) {
+  try {
+    if (combinators != 0) {
+      co_await coracle::when_all(stop_below_all(combinators - 1, source, handlers));
+    } else {
+      const async_manual_reset_event never;
+      source.request_stop();
+      co_await never;
+    }
+  } catch (const operation_cancelled&) {
+    ++handlers;
+    throw;
+  }
+}
+task<> stop_below_any(int combinators, stop_source& source, int& handlers) {
+  const async_manual_reset_event never;
+  try {
+    if (combinators != 0) {
+      co_await when_any(stop_below_any(combinators - 1, source, handlers), never);
+    } else {
+      source.request_stop();
+      co_await never;
+    }
+  } catch (const operation_cancelled&) {
+    ++handlers;
+    throw;
+  }
+}
+TEST_CASE("stopped task: below combinators of any depth, of which a late one starts its children later") {
+  constexpr int many = 3'000;
+  for (auto* const stop_below : {&stop_below_all, &stop_below_any}) {
+    stop_source source;
+    int handlers = 0;
+    const auto end = sync_wait(as_outcome(with_stop(stop_below(many, source, handlers), source.get_token())));
+    CHECK(end.is_cancelled());
+    CHECK(handlers == 0);
+  }
+}
 }  // namespace

@@ -11,6 +11,7 @@
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coroutine>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -386,5 +387,31 @@ TEST_CASE("when_all: on a pool, what follows a child that fails at once is not s
       coracle::sync_wait(coracle::schedule_on(coracle::when_all(fail("first"), note(), note()), pool)),
       "first", std::runtime_error);
   CHECK_FALSE(started);
+}
+
+/// Fails in its await_resume(), without having suspended.
+struct fails_at_once {
+  bool await_ready() const noexcept { return true; }
+  void await_suspend(std::coroutine_handle<>) const noexcept {}
+  int await_resume() const { throw std::runtime_error("at once"); }
+};
+
+TEST_CASE("when_all: children that fail at once and are no tasks; on a pool, too") {
+  coracle::static_thread_pool pool{1};
+  const auto both = [] { return coracle::when_all(fails_at_once(), fails_at_once()); };
+  CHECK_THROWS_WITH_AS(coracle::sync_wait(both()), "at once", std::runtime_error);
+  CHECK_THROWS_WITH_AS(coracle::sync_wait(coracle::schedule_on(both(), pool)), "at once", std::runtime_error);
+}
+
+TEST_CASE("when_all: after a stop request a child that need not wait is not started, either") {
+  coracle::stop_source source;
+  const auto request = [&]() -> task<> {
+    source.request_stop();
+    co_return;
+  };
+  const async_manual_reset_event set{true};
+  const auto end = coracle::sync_wait(
+      coracle::as_outcome(coracle::with_stop(coracle::when_all(request(), set), source.get_token())));
+  CHECK(end.is_cancelled());
 }
 }  // namespace

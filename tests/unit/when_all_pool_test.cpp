@@ -89,3 +89,28 @@ TEST_CASE("when_all: on a pool children that only wait end it as elsewhere") {
   };
   CHECK_THROWS_AS(sync_wait(coracle::schedule_on(waits(), pool)), coracle::operation_cancelled);
 }
+
+// Without an AddressSanitizer, the use of a stop source after its end is not noticed.
+TEST_CASE("when_all: an operation with a name may outlive the stop source of its await") {
+  async_manual_reset_event event;
+  const auto set = [&]() -> task<> {
+    event.set();
+    co_return;
+  };
+  int sum = 0;
+  const auto work = [&]() -> task<> {
+    auto both = coracle::when_all(after(event, 1), after(event, 2));
+    const auto await_both = [&]() -> task<> {
+      const auto [one, two] = co_await std::move(both);
+      sum = one + two;
+    };
+    {
+      const coracle::stop_source source;
+      co_await coracle::when_all(coracle::with_stop(await_both(), source.get_token()), set());
+    }
+    const coracle::stop_source another;
+    co_await coracle::with_stop(set(), another.get_token());
+  };
+  sync_wait(work());
+  CHECK(sum == 3);
+}
