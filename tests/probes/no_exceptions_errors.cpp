@@ -179,6 +179,49 @@ task<> combinators(io_service& io) {
   co_await expect_missing("a stream", [&] { return numbers() | coracle::streams::for_each(fails_for); });
 }
 
+/// Tasks that were awaited by when_ready(), so that they have ended when their results are taken.
+task<> tasks_that_have_ended(io_service& io) {
+  const auto fails = [&io]() -> task<int> {
+    const std::string text = co_await coracle::filesystem::read_file(io, missing);
+    co_return static_cast<int>(text.size());
+  };
+  const auto await_again = [&]() -> task<> {
+    task<int> failed = fails();
+    co_await failed.when_ready();
+    co_await failed.when_ready();
+    static_cast<void>(co_await std::move(failed));
+    expect(false, "a task goes on after a failed one");
+  };
+  co_await expect_missing("a task that has failed", await_again);
+  const auto await_around = [&]() -> task<> {
+    task<int> failed = fails();
+    co_await failed.when_ready();
+    static_cast<void>(co_await coracle::fmap(std::move(failed), [](int n) { return n; }));
+    expect(false, "a task goes on after a failed one");
+  };
+  co_await expect_missing("fmap() of a task that has failed", await_around);
+  const auto await_together = [&]() -> task<> {
+    task<int> failed = fails();
+    co_await failed.when_ready();
+    co_await coracle::when_all(std::move(failed), sleep_for(1h));
+    expect(false, "a task goes on after a failed one");
+  };
+  co_await expect_missing("when_all() of a task that has failed", await_together);
+  const auto await_stopped = [&]() -> task<> {
+    const auto waits = []() -> task<int> {
+      co_await sleep_for(1h);
+      co_return 1;
+    };
+    task<int> stopped = waits();
+    co_await coracle::stop_after(stopped.when_ready(), 1ms);
+    static_cast<void>(co_await std::move(stopped));
+    expect(false, "a task goes on after one that was stopped");
+  };
+  const outcome<void> end = co_await as_outcome(await_stopped());
+  expect(end.reason() == coracle::stop_reason::timed_out,
+         "a task that was stopped ends the one that awaits it");
+}
+
 task<> an_error_that_is_taken(io_service& io) {
   const auto takes_it = [&](async_scope& scope) -> task<> {
     auto future = scope.spawn_future(coracle::filesystem::read_file(io, missing));
@@ -412,6 +455,7 @@ int main() {
     io_service io;
     io.run(chains(io));
     io.run(combinators(io));
+    io.run(tasks_that_have_ended(io));
     io.run(an_error_that_is_taken(io));
     io.run(attempts_and_clean_up(io));
     io.run(buffered_streams(io));
