@@ -176,7 +176,44 @@ task<> combinators(io_service& io) {
     return coracle::retry({.max_attempts = 2, .first_delay = 1us, .max_delay = 1us}, fails);
   });
   co_await expect_missing("hedge()", [&] { return coracle::hedge(1h, fails); });
-  co_await expect_missing("a stream", [&] { return numbers() | coracle::streams::for_each(fails_for); });
+}
+
+namespace streams = coracle::streams;
+task<> streams_that_fail(io_service& io) {
+  const auto fails_at_two = [&io](int n) -> task<int> {
+    if (n == 2) static_cast<void>(co_await coracle::filesystem::read_file(io, missing));
+    co_return n;
+  };
+  const auto ignore = [](const auto&) {};
+  const auto ahead = [&] { return numbers() | streams::map(fails_at_two) | streams::buffered(2); };
+  co_await expect_missing("for_each()", [&] {
+    const auto await_it = [&](int n) -> task<> { static_cast<void>(co_await fails_at_two(n)); };
+    return numbers() | streams::for_each(await_it);
+  });
+  co_await expect_missing("buffered()", [&] { return ahead() | streams::for_each(ignore); });
+  co_await expect_missing("buffered() of buffered()",
+                          [&] { return ahead() | streams::buffered(2) | streams::for_each(ignore); });
+  co_await expect_missing("chunk()", [&] { return ahead() | streams::chunk(4) | streams::for_each(ignore); });
+  co_await expect_missing("merge()", [&] {
+    return streams::merge(ahead(), numbers() | streams::take(1)) | streams::for_each(ignore);
+  });
+  co_await expect_missing("zip()",
+                          [&] { return streams::zip(ahead(), numbers()) | streams::for_each(ignore); });
+  co_await expect_missing("throttle()",
+                          [&] { return ahead() | streams::throttle(1us) | streams::for_each(ignore); });
+  co_await expect_missing("timeout_each()",
+                          [&] { return ahead() | streams::timeout_each(1h) | streams::for_each(ignore); });
+  const auto walk = [&] { return coracle::filesystem::walk_directory(io, missing); };
+  co_await expect_missing("a directory that is walked", [&] { return walk() | streams::for_each(ignore); });
+  co_await expect_missing("two of them",
+                          [&] { return streams::merge(walk(), walk()) | streams::for_each(ignore); });
+  const std::vector<int> first_two = co_await (ahead() | streams::take(2) | streams::collect());
+  expect(first_two == std::vector<int>{0, 1}, "elements before the error are passed on");
+
+  const auto waits = [](int) -> task<> { co_await coracle::stop_after(sleep_for(1h), 1us); };
+  const outcome<void> stopped =
+      co_await as_outcome(numbers() | streams::map(waits) | streams::buffered(2) | streams::for_each(ignore));
+  expect(stopped.reason() == coracle::stop_reason::timed_out, "an element that was stopped ends a stream");
 }
 
 /// Tasks that were awaited by when_ready(), so that they have ended when their results are taken.
@@ -455,6 +492,7 @@ int main() {
     io_service io;
     io.run(chains(io));
     io.run(combinators(io));
+    io.run(streams_that_fail(io));
     io.run(tasks_that_have_ended(io));
     io.run(an_error_that_is_taken(io));
     io.run(attempts_and_clean_up(io));
