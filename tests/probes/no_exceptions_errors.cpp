@@ -446,6 +446,42 @@ task<> stop_requests() {
   };
   const auto end = co_await as_outcome(coracle::with_stop(computes(), source.get_token()));
   expect(end.reason() == coracle::stop_reason::shutting_down, "throw_if_stopped() ends a task");
+
+  coracle::static_thread_pool pool(1);
+  const auto never = []() -> task<> {
+    expect(false, "work is started after a stop request");
+    co_return;
+  };
+  const auto spawns = [&](async_scope& scope) -> task<> {
+    scope.request_stop(coracle::stop_reason::shutting_down);
+    scope.spawn(pool, never());
+    co_return;
+  };
+  const auto scope = co_await as_outcome(coracle::with_scope(spawns));
+  expect(scope.has_value(), "work that was to be spawned on a pool is stopped");
+  coracle::rate_limiter limiter{1, 1h};
+  const auto acquires = [&]() -> task<> {
+    co_await limiter.acquire();
+    expect(false, "a task goes on after a stop request");
+  };
+  const auto limited = co_await as_outcome(coracle::with_stop(acquires(), source.get_token()));
+  expect(limited.reason() == coracle::stop_reason::shutting_down, "acquire() ends a task");
+}
+task<> a_stop_request_before_a_turn() {
+  coracle::round_robin_scheduler<2> ring;
+  coracle::stop_source source;
+  const auto takes_a_turn = [&]() -> task<> {
+    co_await ring.schedule();
+    expect(false, "a task goes on after a stop request");
+  };
+  const auto in_scope = [&](async_scope& scope) -> task<> {
+    scope.spawn(coracle::with_stop(takes_a_turn(), source.get_token()));
+    source.request_stop();
+    ring.drain();
+    co_return;
+  };
+  const auto end = co_await as_outcome(coracle::with_scope(in_scope));
+  expect(end.has_value(), "the wait for a turn ends a task");
 }
 void an_operation_whose_error_nobody_takes() {
   const std::string last_words = coracle_test::abort_message([] {
@@ -502,6 +538,7 @@ int main() {
   }
   channels_and_callbacks();
   coracle::sync_wait(stop_requests());
+  coracle::sync_wait(a_stop_request_before_a_turn());
   an_operation_whose_error_nobody_takes();
   return coracle_test::exit_status("an error ends the tasks up to where it is taken");
 }

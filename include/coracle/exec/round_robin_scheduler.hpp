@@ -90,6 +90,12 @@ class [[nodiscard(
     if (stop_requested()) [[unlikely]]
       detail::throw_cancelled(inherited_->stop.reason());
   }
+  /// Returns why it was cancelled, or none. Called in place of await_resume() to avoid an exception.
+  [[nodiscard]] stop_reason await_cancelled() const noexcept {
+    return inherited_ ? inherited_->stop.reason() : stop_reason::none;
+  }
+  /// So that a program without exceptions ends the task for that reason.
+  [[nodiscard]] std::exception_ptr await_failure() const noexcept { return nullptr; }
 
  private:
   template <class Promise>
