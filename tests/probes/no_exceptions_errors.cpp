@@ -413,6 +413,10 @@ task<> receive_what_nobody_sends() {
 task<> await_a_dropped_completion() {
   static_cast<void>(co_await coracle::from_callback<int>([](coracle::completion<int>) {}));
 }
+task<> await_an_error_that_is_null() {
+  static_cast<void>(co_await coracle::from_callback<int>(
+      [](coracle::completion<int> done) { done.fail(std::make_exception_ptr(1)); }));
+}
 
 /// In one task, `work()` is to end with an error; in another program, with that in its last words.
 template <task<> (*work)()>
@@ -427,6 +431,8 @@ void channels_and_callbacks() {
   expect_error<receive_what_was_overwritten>("a subscriber of a broadcast was too slow");
   expect_error<receive_what_nobody_sends>("a oneshot has no value");
   expect_error<await_a_dropped_completion>("an operation of from_callback dropped its completion");
+  expect_error<await_an_error_that_is_null>(
+      "its error is a null exception_ptr: let the result be an expected");
 }
 task<> failing_callbacks(io_service& io) {
   const outcome<std::string> missing_file = co_await as_outcome(coracle::filesystem::read_file(io, missing));
