@@ -21,7 +21,7 @@ namespace coracle {
 ///               full, a coroutine that suspends returns to its resumer; then the ring or drain() runs it.
 /// Resumes on    the thread of the coroutine that suspends, or the caller of drain().
 /// Cancellation  if stop was requested before, schedule() does not suspend and is cancelled. While it waits:
-///               it is cancelled in its turn, always by an exception.
+///               it is cancelled in its turn; by an exception if there are any.
 /// Exceptions    schedule(): operation_cancelled.
 /// Threads       one at a time.
 /// Cost          a transfer, one load and one store; no allocation, constant stack; `N + 1` words.
