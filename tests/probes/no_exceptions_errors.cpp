@@ -176,7 +176,87 @@ task<> combinators(io_service& io) {
     return coracle::retry({.max_attempts = 2, .first_delay = 1us, .max_delay = 1us}, fails);
   });
   co_await expect_missing("hedge()", [&] { return coracle::hedge(1h, fails); });
-  co_await expect_missing("a stream", [&] { return numbers() | coracle::streams::for_each(fails_for); });
+}
+
+namespace streams = coracle::streams;
+task<> streams_that_fail(io_service& io) {
+  const auto fails_at_two = [&io](int n) -> task<int> {
+    if (n == 2) static_cast<void>(co_await coracle::filesystem::read_file(io, missing));
+    co_return n;
+  };
+  const auto ignore = [](const auto&) {};
+  const auto ahead = [&] { return numbers() | streams::map(fails_at_two) | streams::buffered(2); };
+  co_await expect_missing("for_each()", [&] {
+    const auto await_it = [&](int n) -> task<> { static_cast<void>(co_await fails_at_two(n)); };
+    return numbers() | streams::for_each(await_it);
+  });
+  co_await expect_missing("buffered()", [&] { return ahead() | streams::for_each(ignore); });
+  co_await expect_missing("buffered() of buffered()",
+                          [&] { return ahead() | streams::buffered(2) | streams::for_each(ignore); });
+  co_await expect_missing("chunk()", [&] { return ahead() | streams::chunk(4) | streams::for_each(ignore); });
+  co_await expect_missing("merge()", [&] {
+    return streams::merge(ahead(), numbers() | streams::take(1)) | streams::for_each(ignore);
+  });
+  co_await expect_missing("zip()",
+                          [&] { return streams::zip(ahead(), numbers()) | streams::for_each(ignore); });
+  co_await expect_missing("throttle()",
+                          [&] { return ahead() | streams::throttle(1us) | streams::for_each(ignore); });
+  co_await expect_missing("timeout_each()",
+                          [&] { return ahead() | streams::timeout_each(1h) | streams::for_each(ignore); });
+  const auto walk = [&] { return coracle::filesystem::walk_directory(io, missing); };
+  co_await expect_missing("a directory that is walked", [&] { return walk() | streams::for_each(ignore); });
+  co_await expect_missing("two of them",
+                          [&] { return streams::merge(walk(), walk()) | streams::for_each(ignore); });
+  const std::vector<int> first_two = co_await (ahead() | streams::take(2) | streams::collect());
+  expect(first_two == std::vector<int>{0, 1}, "elements before the error are passed on");
+
+  const auto waits = [](int) -> task<> { co_await coracle::stop_after(sleep_for(1h), 1us); };
+  const outcome<void> stopped =
+      co_await as_outcome(numbers() | streams::map(waits) | streams::buffered(2) | streams::for_each(ignore));
+  expect(stopped.reason() == coracle::stop_reason::timed_out, "an element that was stopped ends a stream");
+}
+
+/// Tasks that were awaited by when_ready(), so that they have ended when their results are taken.
+task<> tasks_that_have_ended(io_service& io) {
+  const auto fails = [&io]() -> task<int> {
+    const std::string text = co_await coracle::filesystem::read_file(io, missing);
+    co_return static_cast<int>(text.size());
+  };
+  const auto await_again = [&]() -> task<> {
+    task<int> failed = fails();
+    co_await failed.when_ready();
+    co_await failed.when_ready();
+    static_cast<void>(co_await std::move(failed));
+    expect(false, "a task goes on after a failed one");
+  };
+  co_await expect_missing("a task that has failed", await_again);
+  const auto await_around = [&]() -> task<> {
+    task<int> failed = fails();
+    co_await failed.when_ready();
+    static_cast<void>(co_await coracle::fmap(std::move(failed), [](int n) { return n; }));
+    expect(false, "a task goes on after a failed one");
+  };
+  co_await expect_missing("fmap() of a task that has failed", await_around);
+  const auto await_together = [&]() -> task<> {
+    task<int> failed = fails();
+    co_await failed.when_ready();
+    co_await coracle::when_all(std::move(failed), sleep_for(1h));
+    expect(false, "a task goes on after a failed one");
+  };
+  co_await expect_missing("when_all() of a task that has failed", await_together);
+  const auto await_stopped = [&]() -> task<> {
+    const auto waits = []() -> task<int> {
+      co_await sleep_for(1h);
+      co_return 1;
+    };
+    task<int> stopped = waits();
+    co_await coracle::stop_after(stopped.when_ready(), 1ms);
+    static_cast<void>(co_await std::move(stopped));
+    expect(false, "a task goes on after one that was stopped");
+  };
+  const outcome<void> end = co_await as_outcome(await_stopped());
+  expect(end.reason() == coracle::stop_reason::timed_out,
+         "a task that was stopped ends the one that awaits it");
 }
 
 task<> an_error_that_is_taken(io_service& io) {
@@ -333,6 +413,10 @@ task<> receive_what_nobody_sends() {
 task<> await_a_dropped_completion() {
   static_cast<void>(co_await coracle::from_callback<int>([](coracle::completion<int>) {}));
 }
+task<> await_an_error_that_is_null() {
+  static_cast<void>(co_await coracle::from_callback<int>(
+      [](coracle::completion<int> done) { done.fail(std::make_exception_ptr(1)); }));
+}
 
 /// In one task, `work()` is to end with an error; in another program, with that in its last words.
 template <task<> (*work)()>
@@ -347,6 +431,8 @@ void channels_and_callbacks() {
   expect_error<receive_what_was_overwritten>("a subscriber of a broadcast was too slow");
   expect_error<receive_what_nobody_sends>("a oneshot has no value");
   expect_error<await_a_dropped_completion>("an operation of from_callback dropped its completion");
+  expect_error<await_an_error_that_is_null>(
+      "its error is a null exception_ptr: let the result be an expected");
 }
 task<> failing_callbacks(io_service& io) {
   const outcome<std::string> missing_file = co_await as_outcome(coracle::filesystem::read_file(io, missing));
@@ -366,6 +452,42 @@ task<> stop_requests() {
   };
   const auto end = co_await as_outcome(coracle::with_stop(computes(), source.get_token()));
   expect(end.reason() == coracle::stop_reason::shutting_down, "throw_if_stopped() ends a task");
+
+  coracle::static_thread_pool pool(1);
+  const auto never = []() -> task<> {
+    expect(false, "work is started after a stop request");
+    co_return;
+  };
+  const auto spawns = [&](async_scope& scope) -> task<> {
+    scope.request_stop(coracle::stop_reason::shutting_down);
+    scope.spawn(pool, never());
+    co_return;
+  };
+  const auto scope = co_await as_outcome(coracle::with_scope(spawns));
+  expect(scope.has_value(), "work that was to be spawned on a pool is stopped");
+  coracle::rate_limiter limiter{1, 1h};
+  const auto acquires = [&]() -> task<> {
+    co_await limiter.acquire();
+    expect(false, "a task goes on after a stop request");
+  };
+  const auto limited = co_await as_outcome(coracle::with_stop(acquires(), source.get_token()));
+  expect(limited.reason() == coracle::stop_reason::shutting_down, "acquire() ends a task");
+}
+task<> a_stop_request_before_a_turn() {
+  coracle::round_robin_scheduler<2> ring;
+  coracle::stop_source source;
+  const auto takes_a_turn = [&]() -> task<> {
+    co_await ring.schedule();
+    expect(false, "a task goes on after a stop request");
+  };
+  const auto in_scope = [&](async_scope& scope) -> task<> {
+    scope.spawn(coracle::with_stop(takes_a_turn(), source.get_token()));
+    source.request_stop();
+    ring.drain();
+    co_return;
+  };
+  const auto end = co_await as_outcome(coracle::with_scope(in_scope));
+  expect(end.has_value(), "the wait for a turn ends a task");
 }
 void an_operation_whose_error_nobody_takes() {
   const std::string last_words = coracle_test::abort_message([] {
@@ -412,6 +534,8 @@ int main() {
     io_service io;
     io.run(chains(io));
     io.run(combinators(io));
+    io.run(streams_that_fail(io));
+    io.run(tasks_that_have_ended(io));
     io.run(an_error_that_is_taken(io));
     io.run(attempts_and_clean_up(io));
     io.run(buffered_streams(io));
@@ -420,6 +544,7 @@ int main() {
   }
   channels_and_callbacks();
   coracle::sync_wait(stop_requests());
+  coracle::sync_wait(a_stop_request_before_a_turn());
   an_operation_whose_error_nobody_takes();
   return coracle_test::exit_status("an error ends the tasks up to where it is taken");
 }

@@ -28,6 +28,8 @@ CORACLE_THROWS_ABI() CORACLE_FAILS() inline void throw_completion_dropped() {
 }
 /// What throw_completion_dropped() throws, for programs without exceptions.
 [[nodiscard]] CORACLE_COLD() std::exception_ptr completion_dropped_error() noexcept;
+/// In place of null, which std::make_exception_ptr() returns where exceptions and RTTI are disabled.
+[[nodiscard]] CORACLE_COLD() std::exception_ptr unknown_error() noexcept;
 
 /// Synchronises an operation of the API, the coroutine that waits for it and a stop request. It is part of
 /// the awaiter.
@@ -219,10 +221,15 @@ class [[nodiscard("a completion that is dropped ends the operation as broken")]]
                   "this completion is const, and can be called only once: a lambda that captures it by value "
                   "must be mutable: [done = std::move(done)](int n) mutable { done(n); }");
   }
-  /// The operation has failed: the await throws `error`. Requires: not null.
-  void fail(std::exception_ptr error) noexcept {
-    CORACLE_REQUIRE(error || !CORACLE_EXCEPTIONS(),
-                    "fail() of a completion with a null exception_ptr: pass the error, or call cancelled()");
+  /// The operation has failed: the await throws `error`. Requires: not null. A program without exceptions has
+  /// errors only from the library; for its own let `T` be an expected.
+  CORACLE_THROWS_ABI() void fail(std::exception_ptr error) noexcept {
+    if constexpr (CORACLE_EXCEPTIONS()) {
+      CORACLE_REQUIRE(
+          error, "fail() of a completion with a null exception_ptr: pass the error, or call cancelled()");
+    } else if (!error) {
+      error = detail::unknown_error();
+    }
     meeting& ended = use();
     ended.result_.emplace_error(std::move(error));
     ended.complete(meeting::ending::delivered);

@@ -51,7 +51,7 @@ class gathered_errors {
   /// Returns what is thrown for all of them. Requires: not empty.
   [[nodiscard]] std::exception_ptr together() noexcept;
   /// Requires: not empty.
-  [[noreturn]] void throw_together() { rethrow(together()); }
+  [[noreturn]] CORACLE_THROWS_ABI() void throw_together() { rethrow(together()); }
 
  private:
   std::exception_ptr first_;

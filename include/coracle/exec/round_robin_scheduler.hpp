@@ -21,7 +21,7 @@ namespace coracle {
 ///               full, a coroutine that suspends returns to its resumer; then the ring or drain() runs it.
 /// Resumes on    the thread of the coroutine that suspends, or the caller of drain().
 /// Cancellation  if stop was requested before, schedule() does not suspend and is cancelled. While it waits:
-///               it is cancelled in its turn, always by an exception.
+///               it is cancelled in its turn; by an exception if there are any.
 /// Exceptions    schedule(): operation_cancelled.
 /// Threads       one at a time.
 /// Cost          a transfer, one load and one store; no allocation, constant stack; `N + 1` words.
@@ -90,6 +90,12 @@ class [[nodiscard(
     if (stop_requested()) [[unlikely]]
       detail::throw_cancelled(inherited_->stop.reason());
   }
+  /// Returns why it was cancelled, or none. Called in place of await_resume() to avoid an exception.
+  [[nodiscard]] stop_reason await_cancelled() const noexcept {
+    return inherited_ ? inherited_->stop.reason() : stop_reason::none;
+  }
+  /// So that a program without exceptions ends the task for that reason.
+  [[nodiscard]] std::exception_ptr await_failure() const noexcept { return nullptr; }
 
  private:
   template <class Promise>

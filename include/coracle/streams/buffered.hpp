@@ -32,6 +32,11 @@ class buffered_element {
     value_.reset();
     return taken;
   }
+  [[nodiscard]] outcome<void> how_it_ended() const noexcept {
+    outcome<void> well;
+    well.emplace();
+    return well;
+  }
   async_auto_reset_event ready;
 
  private:
@@ -76,6 +81,14 @@ buffered_stream {
   using source_element = typename Source::element_type;
 
   struct slot : buffered_element<source_element> {
+    /// What the consumer finds here: a value is an element, or the end of the source. Requires: `ready` was
+    /// set.
+    [[nodiscard]] outcome<void> found() noexcept {
+      if (!end) return this->how_it_ended();
+      outcome<void> copy;
+      end->has_value() ? copy.emplace() : detail::copy_failure(*end, copy);
+      return copy;
+    }
     std::optional<outcome<void>> end;  // how the source ended, behind the last element
   };
   struct ring : stream_child<ring, task<>> {
@@ -112,6 +125,8 @@ buffered_stream {
   }
 
   class poll_operation : public awaits_inside<async_auto_reset_event::wait_operation> {
+    using wait = awaits_inside<async_auto_reset_event::wait_operation>;
+
    public:
     explicit poll_operation(ring& from)
         : awaits_inside([&from] { return from.at(from.taken).ready.operator co_await(); }), from_(from) {}
@@ -126,6 +141,14 @@ buffered_stream {
       ++from_.taken;
       from_.room.release();
       return step;
+    }
+    [[nodiscard]] stop_reason await_cancelled() noexcept {
+      const stop_reason why = wait::await_cancelled();
+      return why != stop_reason::none ? why : from_.at(from_.taken).found().reason();
+    }
+    /// Requires: it was not cancelled.
+    [[nodiscard]] std::exception_ptr await_failure() noexcept {
+      return from_.at(from_.taken).found().error();
     }
 
    private:

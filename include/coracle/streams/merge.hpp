@@ -57,6 +57,7 @@ class merge_meeting {
   };
 
  public:
+  using announcement = branch;
   explicit merge_meeting(std::size_t branches)
       : announced_(branches), branches_(new branch[branches]), running_(branches) {}
 
@@ -135,10 +136,24 @@ merged_streams {
       at_.release();
       return awaits_inside<recv_operation>::await_suspend(suspended);
     }
-    stream_step<element_type> await_resume() { return at_.take(**this->result()); }
+    stream_step<element_type> await_resume() { return at_.take(seen()); }
+    [[nodiscard]] stop_reason await_cancelled() noexcept {
+      const stop_reason why = awaits_inside<recv_operation>::await_cancelled();
+      return why != stop_reason::none || !seen().end ? why : seen().end->reason();
+    }
+    /// Requires: it was not cancelled.
+    [[nodiscard]] std::exception_ptr await_failure() noexcept {
+      return seen().end ? seen().end->error() : nullptr;
+    }
 
    private:
+    typename meeting::announcement& seen() {
+      if (!seen_) seen_ = *this->result();
+      return *seen_;
+    }
+
     meeting& at_;
+    typename meeting::announcement* seen_ = nullptr;
   };
   poll_operation poll() { return poll_operation(*meeting_); }
 

@@ -38,6 +38,16 @@ changed_stream {
       if (change_.finished()) return stream_step<element_type>::end();
       return change_.pass(this->result());
     }
+    [[nodiscard]] stop_reason await_cancelled() noexcept
+      requires reports_cancellation<awaits_inside<polled>>
+    {
+      return change_.finished() ? stop_reason::none : awaits_inside<polled>::await_cancelled();
+    }
+    [[nodiscard]] std::exception_ptr await_failure() noexcept
+      requires reports_failure<awaits_inside<polled>>
+    {
+      return change_.finished() ? nullptr : awaits_inside<polled>::await_failure();
+    }
 
    private:
     Change& change_;

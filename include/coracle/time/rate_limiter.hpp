@@ -149,6 +149,10 @@ class [[nodiscard("nothing is acquired until this is awaited")]] rate_limiter::a
     if (refused_ != stop_reason::none || !waiting_) return refused_;
     return std::move(waiting_).plain_awaiter().await_cancelled();
   }
+  /// Returns what await_resume() would throw, or null. Requires: it was not cancelled.
+  [[nodiscard]] std::exception_ptr await_failure() noexcept {
+    return waiting_ ? std::move(waiting_).plain_awaiter().await_failure() : nullptr;
+  }
   void await_resume() {
     if (refused_ != stop_reason::none) [[unlikely]]
       detail::throw_cancelled(refused_);

@@ -151,13 +151,13 @@ class task_child {
   template <class Promise>
   bool start(std::coroutine_handle<Promise> continuation) noexcept {
     auto a = std::move(task_).plain_awaiter();
-    return !a.await_ready() && detail::suspend_into(a, continuation);
+    return !a.is_over() && detail::suspend_into(a, continuation);
   }
   template <class Promise>
   CORACLE_TRANSFER_ABI()
   std::coroutine_handle<> begin(std::coroutine_handle<Promise> continuation) noexcept {
     auto a = std::move(task_).plain_awaiter();
-    if (a.await_ready()) return nullptr;
+    if (a.is_over()) return nullptr;
     return a.await_suspend(continuation);
   }
   bool finish() noexcept { return !ended_awaiter(task_).failed(); }

@@ -38,6 +38,8 @@ class hop_arrival {
     coroutine_ = nullptr;
     return false;
   }
+  /// Called by the coroutine: returns why it was stopped, or none.
+  [[nodiscard]] stop_reason stopped_for() const noexcept { return coroutine_ ? stop_reason::none : why_; }
   /// Called by the coroutine: throws if it was stopped.
   CORACLE_ALWAYS_INLINE() void require_not_stopped() const {
     if (!coroutine_) [[unlikely]]
@@ -100,6 +102,8 @@ class stoppable_hop : resumption {
  public:
   bool await_ready() const noexcept { return false; }
   void await_resume() const { arrival_.require_not_stopped(); }
+  /// Returns why it was cancelled, or none. Called in place of await_resume() to avoid an exception.
+  [[nodiscard]] stop_reason await_cancelled() const noexcept { return arrival_.stopped_for(); }
 
  protected:
   stoppable_hop() noexcept = default;

@@ -31,22 +31,49 @@ void note_child([[maybe_unused]] std::coroutine_handle<Promise> parent) noexcept
   if constexpr (!CORACLE_EXCEPTIONS() && ends_stopped<Promise>) parent.promise().fails_with_child();
 }
 
+#if !CORACLE_EXCEPTIONS()
+/// Called when `parent` awaits a task that has failed before: ends `parent` with it, if that is a task.
+/// Returns the coroutine to resume next.
+template <class Promise>
+CORACLE_RARE_TRANSFER()
+std::coroutine_handle<> end_with_child(std::coroutine_handle<Promise> parent, void* failed) noexcept {
+  if constexpr (ends_stopped<Promise>) {
+    std::uintptr_t outcome;  // the failed task may be in the frame of its parent
+    failed_outcome::copy(outcome, static_cast<task_frame*>(failed)->outcome);
+    const std::coroutine_handle<> next = end_tasks(*static_cast<task_frame*>(parent.address()), outcome);
+    failed_outcome::drop(outcome);
+    return next;
+  } else {
+    return transfer_to(parent);
+  }
+}
+#endif
+
 /// Starts the body of a task as the child of a task or of a frame that is no coroutine.
 template <class T>
-class task_awaiter_base {
+class CORACLE_THROWS_ABI() task_awaiter_base {
  public:
   explicit task_awaiter_base(std::coroutine_handle<task_promise<T>> body) noexcept : body_(body) {}
-  bool await_ready() const noexcept { return body_.done(); }
+  bool await_ready() const noexcept { return is_over() && gives_result(); }
   template <class Promise>
   CORACLE_INLINE_TRANSFER()
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
     const auto body = body_;  // read once: the compiler cannot know that set_parent() leaves this alone
+#if !CORACLE_EXCEPTIONS()
+    if (body.done()) [[unlikely]]
+      return detail::end_with_child(parent, body.address());
+#endif
     body.promise().set_parent(parent);
     detail::note_child(parent);
     return coracle::transfer_to(body);
   }
 
  protected:
+  [[nodiscard]] bool is_over() const noexcept { return body_.done(); }
+  /// Returns false if a task that awaits this one must be ended, and so must suspend. Requires: is_over().
+  [[nodiscard]] bool gives_result() const noexcept {
+    return CORACLE_EXCEPTIONS() || !body_.promise().has_error();
+  }
   /// Only a body that was started records how it ended.
   [[nodiscard]] bool failed() const noexcept { return body_.done() && body_.promise().has_error(); }
   /// Returns why it was stopped, or none if it was not. Requires: it has failed.
@@ -58,13 +85,14 @@ class task_awaiter_base {
 };
 /// Takes the result of a task that outlives the await.
 template <class T>
-class task_awaiter : public task_awaiter_base<T> {
+class CORACLE_THROWS_ABI() task_awaiter : public task_awaiter_base<T> {
  public:
   using task_awaiter_base<T>::task_awaiter_base;
-  bool await_ready() const noexcept {
-    const bool is_over = this->body_.done();
-    CORACLE_CHECK(!is_over || this->body_.promise().parent(), awaited_twice);
-    return is_over;
+  bool await_ready() const noexcept { return is_over() && this->gives_result(); }
+  [[nodiscard]] bool is_over() const noexcept {
+    const bool has_ended = this->body_.done();
+    CORACLE_CHECK(!has_ended || this->body_.promise().parent(), awaited_twice);
+    return has_ended;
   }
   CORACLE_ALWAYS_INLINE() T await_resume() {
     if constexpr (CORACLE_CHECKS()) mark_taken(internal_call());
@@ -106,6 +134,10 @@ class awaited_task : public task_awaiter<T>, public fold_slot<T> {
   CORACLE_INLINE_TRANSFER()
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
     auto body = this->body_;
+#if !CORACLE_EXCEPTIONS()
+    if (body.done()) [[unlikely]]
+      return detail::end_with_child(parent, body.address());
+#endif
     // Where a slot may be offered, the address of this object escapes, so the destructor loads the handle
     // from memory and it is opaque already.
     if constexpr (!may_fold<T> || !ends_stopped<Promise>) this->body_ = body = opaque(body);

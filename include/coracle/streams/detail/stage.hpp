@@ -3,6 +3,7 @@
 #pragma once
 #include <concepts>
 #include <coracle/core/awaitable.hpp>
+#include <coracle/core/detail/reports_end.hpp>
 #include <coracle/core/task.hpp>
 #include <optional>
 #include <type_traits>
@@ -106,6 +107,8 @@ class with_awaiter<Awaitable> {
 /// which begins with result().
 template <class Awaitable>
 class awaits_inside {
+  using awaiter = std::remove_reference_t<awaiter_type_t<Awaitable>>;
+
  public:
   template <class Make>
   CORACLE_ALWAYS_INLINE()
@@ -118,6 +121,16 @@ class awaits_inside {
   CORACLE_INLINE_TRANSFER()
   auto await_suspend(std::coroutine_handle<Promise> suspended) {
     return inside_.awaiter().await_suspend(suspended);
+  }
+  [[nodiscard]] stop_reason await_cancelled() noexcept
+    requires reports_cancellation<awaiter>
+  {
+    return inside_.awaiter().await_cancelled();
+  }
+  [[nodiscard]] std::exception_ptr await_failure() noexcept
+    requires reports_failure<awaiter>
+  {
+    return failure_of(inside_.awaiter(), internal_call());
   }
 
  protected:

@@ -82,7 +82,7 @@ class stream_child {
   kept_result_t<Awaitable> take() {
     using T = kept_result_t<Awaitable>;
     child<Awaitable>& work = running_->work;
-    static_cast<void>(work.finish());
+    static_cast<void>(running_->finish());
     if constexpr (std::is_void_v<T>) {
       work.result();
       running_.reset();
@@ -93,10 +93,10 @@ class stream_child {
     }
   }
 
-  /// For over(): how a child without a result has ended.
+  /// Returns how the child has ended. Requires: it has, and its result was not taken.
   [[nodiscard]] outcome<void> how_it_ended() noexcept {
     outcome<void> well;
-    if (!running_->work.finish()) return running_->work.failure();
+    if (!running_->finish()) return running_->work.failure();
     well.emplace();
     return well;
   }
@@ -113,8 +113,15 @@ class stream_child {
       owner.over();
       all.one_ended();
     }
+    /// Returns true if there is a result.
+    bool finish() noexcept {
+      if (!is_finished) has_result = work.finish();
+      is_finished = true;
+      return has_result;
+    }
     Derived& owner;
     child<Awaitable> work;
+    bool is_finished = false, has_result = false;
   };
   std::optional<running> running_;
 };
