@@ -1,6 +1,7 @@
 // cppcoro/cancellation_token.hpp -- coracle::stop_token with cppcoro's names for its members.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/stop.hpp>
 #include <cppcoro/operation_cancelled.hpp>
 
@@ -19,7 +20,7 @@ class cancellation_token {
       : token_(std::move(token)) {}
   operator coracle::stop_token() const noexcept { return token_; }  // NOLINT: likewise
 
-  void swap(cancellation_token& other) noexcept { std::swap(token_, other.token_); }
+  void swap(cancellation_token& other) noexcept { coracle::detail::swap_values(token_, other.token_); }
   friend void swap(cancellation_token& a, cancellation_token& b) noexcept { a.swap(b); }
 
   /// Returns false if cancellation was not requested and no source is left that could request it.

@@ -69,7 +69,7 @@ class [[nodiscard("a generator does nothing until it is iterated over")]] genera
     if (body_) body_.destroy();
   }
 
-  void swap(generator& other) noexcept { std::swap(body_, other.body_); }
+  void swap(generator& other) noexcept { coracle::detail::swap_values(body_, other.body_); }
   friend void swap(generator& a, generator& b) noexcept { a.swap(b); }
 
   /// Runs the body to its next element.

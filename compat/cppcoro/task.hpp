@@ -90,7 +90,7 @@ class [[nodiscard(
     if (body_) body_.destroy();
   }
 
-  void swap(task& other) noexcept { std::swap(body_, other.body_); }
+  void swap(task& other) noexcept { coracle::detail::swap_values(body_, other.body_); }
   friend void swap(task& a, task& b) noexcept { a.swap(b); }
 
   /// Returns true if an await would not suspend. Of an empty task too, whose await throws.

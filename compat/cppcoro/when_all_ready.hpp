@@ -9,7 +9,6 @@
 #include <cppcoro/detail/awaiting_task.hpp>
 #include <cppcoro/detail/join_frame.hpp>
 #include <cppcoro/is_awaitable.hpp>
-#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <vector>
@@ -73,22 +72,20 @@ class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_
   }
 
   Tasks tasks_;
-  std::optional<join_frame> join_;
+  join_frame join_;
 };
 
 template <class Tasks>
 class when_all_ready_awaitable<Tasks>::awaiter_base {
  public:
   explicit awaiter_base(when_all_ready_awaitable& owner) noexcept : owner_(owner) {}
-  bool await_ready() const noexcept { return owner_.join_.has_value(); }
+  bool await_ready() const noexcept { return owner_.join_.has_begun(); }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> parent) {
-    const coracle::environment* const inherited = coracle::detail::environment_of(parent);
     when_all_ready_awaitable& owner = owner_;
-    join_frame& join = owner.join_.emplace(owner.size(), inherited);
-    join.set_parent(parent);
-    start_all(owner, join);
-    return !join.one_ended();
+    owner.join_.begin(owner.size(), parent, coracle::detail::environment_of(parent));
+    start_all(owner);
+    return !owner.join_.one_ended();
   }
 
  protected:
@@ -96,9 +93,9 @@ class when_all_ready_awaitable<Tasks>::awaiter_base {
 
  private:
   /// Counted as a start of children, so that a pool runs those that call schedule() depth first.
-  static void start_all(when_all_ready_awaitable& owner, join_frame& join) {
+  static void start_all(when_all_ready_awaitable& owner) {
     const coracle::detail::nested_start inside;
-    owner.for_each([&join](auto& one) { one.start(join.handle()); });
+    owner.for_each([&join = owner.join_](auto& one) { one.start(join.handle()); });
   }
 };
 template <class Tasks>

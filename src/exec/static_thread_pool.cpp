@@ -441,15 +441,13 @@ void static_thread_pool::shared_state::metrics::add_to(runtime_metrics& to) {
 
 static_thread_pool::static_thread_pool()
     : static_thread_pool(std::max<std::size_t>(1, std::thread::hardware_concurrency())) {}
-static_thread_pool::static_thread_pool(std::size_t threads)
-    : state_(std::make_unique<shared_state>(*this, threads)) {}
+static_thread_pool::static_thread_pool(std::size_t threads) : state_(new shared_state(*this, threads)) {}
 static_thread_pool::~static_thread_pool() {
   CORACLE_REQUIRE(!detail::this_thread().forks || detail::this_thread().forks->place() != this,
                   "deadlock: a static_thread_pool was destroyed on one of its own threads: destroy it on a "
                   "thread outside it");
-  // While state_ still points there, since what runs now posts to this pool: libc++'s ~unique_ptr() clears it
-  // first.
-  state_->stop();
+  state_->stop();  // what runs now posts to this pool
+  delete state_;
 }
 void static_thread_pool::post(resumption& item) noexcept {
   if (detail::are_turns_watched()) [[unlikely]]

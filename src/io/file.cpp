@@ -146,9 +146,8 @@ detail::library_task<> writable_file::write_all_body(std::uint64_t offset, const
     done += more;
   }
 }
-detail::library_task<> writable_file::write_parts_body(std::uint64_t offset,
-                                                       std::span<const const_buffer> parts, stop_token token,
-                                                       std::size_t* put) {
+detail::library_task<> writable_file::write_parts_body(std::uint64_t offset, const_buffers parts,
+                                                       stop_token token, std::size_t* put) {
   std::size_t local = 0;
   std::size_t& done = put ? *put : local;
   for (detail::parts_left left{parts, done}; !left.empty();) {

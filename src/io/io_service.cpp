@@ -8,18 +8,19 @@
 
 namespace coracle {
 io_service::io_service() : io_service(detail::io_system::linux_system()) {}
-io_service::io_service(detail::io_system& system) : loop_(std::make_unique<detail::io_loop>(*this, system)) {}
+io_service::io_service(detail::io_system& system) : loop_(new detail::io_loop(*this, system)) {}
 io_service::io_service(std::uint32_t) : io_service() {}
 io_service::~io_service() {
   CORACLE_REQUIRE(
       current_executor() != this,
       "an io_service was destroyed by what runs on it, inside its own run() or process_events(), which "
       "goes on with it: end that first");
+  delete loop_;
 }
 
 void io_service::post(resumption& item) noexcept { loop_->post(item); }
 const io_engine& io_service::engine() const noexcept { return loop_->backend().engine(); }
-timer_service* io_service::timers() noexcept { return loop_.get(); }
+timer_service* io_service::timers() noexcept { return loop_; }
 blocking_service* io_service::blocking_calls() noexcept { return loop_->system().blocking_calls(); }
 
 void detail::io_run::ended(callback_frame* self) noexcept {

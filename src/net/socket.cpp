@@ -124,8 +124,8 @@ coracle::detail::library_task<> socket::send_all_body(const_buffer bytes, stop_t
   require_stream_to_send_all(is_stream_);
   return detail::send_all(descriptor_, bytes.bytes(), std::move(token), sent);
 }
-coracle::detail::library_task<> socket::send_parts_body(const std::span<const const_buffer>& parts,
-                                                        stop_token token, std::size_t* sent) {
+coracle::detail::library_task<> socket::send_parts_body(const_buffers parts, stop_token token,
+                                                        std::size_t* sent) {
   require_stream_to_send_all(is_stream_);
   return detail::send_all(descriptor_, parts, std::move(token), sent);
 }
@@ -152,7 +152,7 @@ socket socket::duplicate() const {
 
 static_assert(detail::tells_whole_size == MSG_TRUNC);
 
-bool detail::has_room(const std::span<const mutable_buffer>& pieces) noexcept {
+bool detail::has_room(mutable_buffers pieces) noexcept {
   return std::any_of(pieces.begin(), pieces.end(),
                      [](const mutable_buffer& each) { return each.size() != 0; });
 }
@@ -167,7 +167,7 @@ socket_accept_on_operation socket::accept_on(io_service& service, stop_token tok
 socket_accept_operation socket::accept(socket& accepted, stop_token token) noexcept {
   return {*this, accepted, std::move(token)};
 }
-socket_send_operation socket::send(std::span<const const_buffer> from, stop_token token) noexcept {
+socket_send_operation socket::send(const_buffers from, stop_token token) noexcept {
   return {descriptor_, from, std::move(token)};
 }
 

@@ -62,8 +62,8 @@ coracle::detail::library_task<> unix_socket::send_all_body(const_buffer bytes, s
   require_stream_to_send_all(kind_);
   return detail::send_all(descriptor_, bytes.bytes(), std::move(token), sent);
 }
-coracle::detail::library_task<> unix_socket::send_parts_body(const std::span<const const_buffer>& parts,
-                                                             stop_token token, std::size_t* sent) {
+coracle::detail::library_task<> unix_socket::send_parts_body(const_buffers parts, stop_token token,
+                                                             std::size_t* sent) {
   require_stream_to_send_all(kind_);
   return detail::send_all(descriptor_, parts, std::move(token), sent);
 }

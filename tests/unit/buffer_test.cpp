@@ -15,7 +15,9 @@
 
 namespace {
 using coracle::const_buffer;
+using coracle::const_buffers;
 using coracle::mutable_buffer;
+using coracle::mutable_buffers;
 using coracle::detail::parts_left;
 
 std::string text_of(std::span<const const_buffer> parts) {
@@ -57,6 +59,33 @@ TEST_CASE("buffer: any contiguous range of bytes or characters, and an array of 
     operator const_buffer() const { return "own"; }
   };
   CHECK(const_buffer(own_buffer{}).size() == 3);
+}
+
+TEST_CASE("buffer: several, in an array, a vector or a span") {
+  const const_buffer array[] = {"one", "two"};
+  const std::vector<const_buffer> vector(std::begin(array), std::end(array));
+  const std::array<const_buffer, 2> standard_array = {"one", "two"};
+  const std::span<const const_buffer> span = array;
+  const const_buffers copy = array;
+  for (const const_buffers& each :
+       {const_buffers(array), const_buffers(vector), const_buffers(standard_array), const_buffers(span),
+        const_buffers(copy)}) {
+    CHECK(each.size() == 2);
+    CHECK(text_of(each) == "onetwo");
+  }
+  std::string text = "text";
+  const mutable_buffer room[] = {text};
+  CHECK(mutable_buffers(room).data() == room);
+  static_assert(!std::is_convertible_v<const_buffer, const_buffers> &&
+                !std::is_convertible_v<std::string, const_buffers> &&
+                !std::is_convertible_v<std::vector<int>, const_buffers> &&
+                !std::is_convertible_v<mutable_buffer(&)[2], const_buffers> &&
+                !std::is_convertible_v<const_buffer(&)[2], mutable_buffers>);
+  // Objects of a derived class are further apart than buffers are.
+  struct with_number : const_buffer {
+    int number = 0;
+  };
+  static_assert(!std::is_convertible_v<with_number(&)[2], const_buffers>);
 }
 
 TEST_CASE("buffer: has the layout of an iovec") {

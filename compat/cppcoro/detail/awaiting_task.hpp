@@ -53,7 +53,7 @@ class awaiting_task {
   explicit awaiting_task(std::coroutine_handle<promise_type> body) noexcept : body_(body) {}
   awaiting_task(awaiting_task&& other) noexcept : body_(coracle::detail::exchange(other.body_, nullptr)) {}
   awaiting_task& operator=(awaiting_task&& other) noexcept {
-    std::swap(body_, other.body_);
+    coracle::detail::swap_values(body_, other.body_);
     return *this;
   }
   ~awaiting_task() {

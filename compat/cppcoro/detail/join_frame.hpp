@@ -13,11 +13,16 @@ using coracle::detail::callback_frame;
 //   [W1] count - 1  acq_rel  publish this child's result; the last one sees the results of all
 class join_frame : public callback_frame {
  public:
-  /// `children` plus one, for the coroutine that starts them.
-  join_frame(std::size_t children, const coracle::environment* inherited) noexcept
-      : callback_frame(&child_ended, inherited), running_(children + 1) {}
+  join_frame() noexcept : callback_frame(&child_ended, nullptr) {}
 
-  void set_parent(std::coroutine_handle<> parent) noexcept { parent_.suspend(parent); }
+  /// Called before the first child is started. Then running: `children`, and the coroutine that starts them.
+  void begin(std::size_t children, std::coroutine_handle<> parent,
+             const coracle::environment* inherited) noexcept {
+    promise() = coracle::detail::callback_promise(inherited);
+    running_.store(children + 1, coracle::detail::memory_order_relaxed);
+    parent_.suspend(parent);
+  }
+  [[nodiscard]] bool has_begun() const noexcept { return static_cast<bool>(parent_.handle); }
   /// Returns true if that was the last one.
   bool one_ended() noexcept {
     return running_.fetch_sub(1, coracle::detail::memory_order_acq_rel) == 1;
@@ -34,7 +39,7 @@ class join_frame : public callback_frame {
     }
   }
 
-  coracle::detail::atomic<std::size_t> running_;
+  coracle::detail::atomic<std::size_t> running_{0};
   coracle::waiter parent_;
 };
 }  // namespace cppcoro::detail

@@ -1,4 +1,4 @@
-// coracle/base/exchange.hpp -- std::exchange with fewer instantiations.
+// coracle/base/exchange.hpp -- std::exchange and std::swap with fewer instantiations.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/config.hpp>
@@ -11,5 +11,11 @@ constexpr T exchange(T& object, U&& next) noexcept(__is_trivially_copyable(T)) {
   T old = static_cast<T&&>(object);
   object = static_cast<U&&>(next);
   return old;
+}
+/// As std::swap. Its name is another one, since an unqualified call of swap() would find both.
+template <class T>
+CORACLE_ALWAYS_INLINE()
+constexpr void swap_values(T& a, T& b) noexcept(__is_trivially_copyable(T)) {
+  a = detail::exchange(b, static_cast<T&&>(a));
 }
 }  // namespace coracle::detail

@@ -111,7 +111,7 @@ class [[nodiscard("a oneshot whose sender is dropped never gets a value")]] ones
   oneshot_sender(oneshot_sender&& other) noexcept : state_(detail::exchange(other.state_, nullptr)) {}
   oneshot_sender& operator=(oneshot_sender&& other) noexcept {
     oneshot_sender moved(std::move(other));
-    std::swap(state_, moved.state_);
+    detail::swap_values(state_, moved.state_);
     return *this;
   }
   /// If it is destroyed without having sent, the receiver gets broken_promise.
@@ -137,7 +137,7 @@ class [[nodiscard("a oneshot whose receiver is dropped keeps no value")]] onesho
   oneshot_receiver(oneshot_receiver&& other) noexcept : state_(detail::exchange(other.state_, nullptr)) {}
   oneshot_receiver& operator=(oneshot_receiver&& other) noexcept {
     oneshot_receiver moved(std::move(other));
-    std::swap(state_, moved.state_);
+    detail::swap_values(state_, moved.state_);
     return *this;
   }
   /// Requires: no coroutine is waiting.

@@ -201,7 +201,7 @@ class [[nodiscard("a completion that is dropped ends the operation as broken")]]
   ~completion() {
     if (meeting_) meeting_->complete(meeting::ending::dropped);
   }
-  void swap(completion& other) noexcept { std::swap(meeting_, other.meeting_); }
+  void swap(completion& other) noexcept { detail::swap_values(meeting_, other.meeting_); }
   /// Returns false if it was called or moved from.
   [[nodiscard]] explicit operator bool() const noexcept { return meeting_ != nullptr; }
 

@@ -139,7 +139,7 @@ class scope_future {
   explicit scope_future(detail::promised_child<T>& child) noexcept : child_(&child) {}
   scope_future(scope_future&& other) noexcept : child_(detail::exchange(other.child_, nullptr)) {}
   scope_future& operator=(scope_future other) noexcept {
-    std::swap(child_, other.child_);
+    detail::swap_values(child_, other.child_);
     return *this;
   }
   ~scope_future() {

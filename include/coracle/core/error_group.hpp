@@ -1,6 +1,7 @@
 // coracle/core/error_group.hpp -- several errors as one exception, so that none is lost.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/result.hpp>
 #include <cstddef>
 #include <exception>
@@ -22,7 +23,7 @@ class error_group : public std::exception {
   error_group(const error_group& other) noexcept;
   error_group& operator=(const error_group& other) noexcept {
     error_group copy(other);
-    std::swap(shared_, copy.shared_);
+    detail::swap_values(shared_, copy.shared_);
     return *this;
   }
   ~error_group() override;

@@ -157,7 +157,7 @@ class [[nodiscard(
     if (body_ && body_.promise().drop_handle()) body_.promise().destroy_frame();
   }
 
-  void swap(shared_task& other) noexcept { std::swap(body_, other.body_); }
+  void swap(shared_task& other) noexcept { detail::swap_values(body_, other.body_); }
   friend void swap(shared_task& a, shared_task& b) noexcept { a.swap(b); }
   /// Returns true if both are handles to the same coroutine, or both are empty.
   friend bool operator==(const shared_task& a, const shared_task& b) noexcept { return a.body_ == b.body_; }

@@ -72,7 +72,7 @@ class stop_token {
   stop_token(const stop_token& other) noexcept : state_(other.state_ ? &kept(*other.state_) : nullptr) {}
   stop_token(stop_token&& other) noexcept : state_(detail::exchange(other.state_, nullptr)) {}
   stop_token& operator=(stop_token other) noexcept {
-    std::swap(state_, other.state_);
+    detail::swap_values(state_, other.state_);
     return *this;
   }
   constexpr ~stop_token() {
@@ -128,7 +128,7 @@ class stop_source {
   stop_source(const stop_source& other) noexcept;
   stop_source(stop_source&& other) noexcept : state_(detail::exchange(other.state_, nullptr)) {}
   stop_source& operator=(stop_source other) noexcept {
-    std::swap(state_, other.state_);
+    detail::swap_values(state_, other.state_);
     return *this;
   }
   ~stop_source() {

@@ -67,7 +67,7 @@ class [[nodiscard("a task that is not awaited does nothing: co_await it, or pass
     }
   }
 
-  void swap(task& other) noexcept { std::swap(body_, other.body_); }
+  void swap(task& other) noexcept { detail::swap_values(body_, other.body_); }
   /// Returns false if moved from or default constructed. Unspecified once it has been awaited: with clang the
   /// await takes the frame out of the task, with g++ the frame stays until the task is destroyed.
   [[nodiscard]] explicit operator bool() const& noexcept { return static_cast<bool>(body_); }

@@ -5,7 +5,6 @@
 #include <coracle/core/schedule.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 namespace coracle {
 /// One priority of a pool as a scheduler. Like the pool's own, `schedule()` queues behind the work at that
@@ -72,6 +71,6 @@ class static_thread_pool final : public executor {
 
  private:
   class shared_state;
-  std::unique_ptr<shared_state> state_;
+  shared_state* state_;  // its own
 };
 }  // namespace coracle

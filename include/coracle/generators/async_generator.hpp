@@ -164,7 +164,7 @@ class [[nodiscard("an async_generator does nothing until an element is awaited")
     if (body_) body_.destroy();
   }
 
-  void swap(async_generator& other) noexcept { std::swap(body_, other.body_); }
+  void swap(async_generator& other) noexcept { detail::swap_values(body_, other.body_); }
   friend void swap(async_generator& a, async_generator& b) noexcept { a.swap(b); }
 
   /// Awaitable of a pointer to the next element; null if the generator is empty or has ended. The element

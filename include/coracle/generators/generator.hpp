@@ -77,7 +77,7 @@ class [[nodiscard("a generator does nothing until it is iterated over")]] CORACL
     if (body_) detail::generator_state<yielded>::destroy(body_, body_.promise());
   }
 
-  void swap(generator& other) noexcept { std::swap(body_, other.body_); }
+  void swap(generator& other) noexcept { detail::swap_values(body_, other.body_); }
 
   /// Runs the body up to its first element. Requires: not empty, and not called before.
   iterator begin() {

@@ -92,7 +92,7 @@ class [[nodiscard("a generator does nothing until it is iterated over")]] CORACL
     if (body_) state::destroy(body_, body_.promise());
   }
 
-  void swap(recursive_generator& other) noexcept { std::swap(body_, other.body_); }
+  void swap(recursive_generator& other) noexcept { detail::swap_values(body_, other.body_); }
   friend void swap(recursive_generator& a, recursive_generator& b) noexcept { a.swap(b); }
 
   /// Runs the body to its next element: the first one or, after a loop that was left early, the one after

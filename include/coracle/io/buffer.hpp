@@ -30,6 +30,12 @@ template <class T, class Buffer>
 concept not_a_buffer = !std::same_as<T, Buffer> && !contiguous_bytes<const T> && !requires(const T& pieces) {
   static_cast<const Buffer*>(std::data(pieces));
 } && !requires(const T& other) { other.operator Buffer(); };
+/// An array of buffers, or an object that refers to one.
+template <class T, class Buffer>
+concept pieces_of = requires(const T& pieces) {
+  requires std::same_as<std::remove_const_t<std::remove_pointer_t<decltype(std::data(pieces))>>, Buffer>;
+  { std::size(pieces) } -> std::convertible_to<std::size_t>;
+};
 /// Bytes that are read-only, or that end with the expression.
 template <class T>
 concept unwritable_bytes = contiguous_bytes<std::remove_reference_t<T>> && !writable_bytes<T>;
@@ -110,4 +116,24 @@ class mutable_buffer {
   void* data_ = nullptr;
   std::size_t size_ = 0;
 };
+
+/// The pieces of memory of a vectored operation: an array, vector or span of `Buffer`. Refers to it, and does
+/// not own it.
+template <class Buffer>
+class buffers {
+ public:
+  template <detail::pieces_of<Buffer> Pieces>
+  constexpr buffers(const Pieces& pieces) noexcept : data_(std::data(pieces)), size_(std::size(pieces)) {}
+
+  [[nodiscard]] constexpr const Buffer* data() const noexcept { return data_; }
+  [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] constexpr const Buffer* begin() const noexcept { return data_; }
+  [[nodiscard]] constexpr const Buffer* end() const noexcept { return data_ + size_; }
+
+ private:
+  const Buffer* data_;
+  std::size_t size_;
+};
+using const_buffers = buffers<const_buffer>;
+using mutable_buffers = buffers<mutable_buffer>;
 }  // namespace coracle

@@ -25,7 +25,7 @@ class [[nodiscard("the lock is released at once if this is dropped: give it a na
   file_lock(file_lock&& other) noexcept : file_(detail::exchange(other.file_, nullptr)) {}
   file_lock& operator=(file_lock&& other) noexcept {
     file_lock taken{std::move(other)};
-    std::swap(file_, taken.file_);
+    detail::swap_values(file_, taken.file_);
     return *this;
   }
   ~file_lock() { unlock(); }

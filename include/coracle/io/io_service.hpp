@@ -12,7 +12,6 @@
 #include <coracle/io/detail/event_wait.hpp>
 #include <coracle/io/detail/io_request.hpp>
 #include <cstdint>
-#include <memory>
 #include <utility>
 
 namespace coracle {
@@ -168,7 +167,7 @@ class io_service final : public executor {
   friend class detail::io_descriptor;
   void process_until_over(detail::io_run& its) noexcept;
 
-  std::unique_ptr<detail::io_loop> loop_;
+  detail::io_loop* loop_;  // its own
 };
 
 template <awaitable Awaitable>
@@ -281,7 +280,7 @@ class [[nodiscard("a scope that is dropped ends at once: give it a name")]] io_w
 
   /// Requires: not moved from.
   [[nodiscard]] io_service& service() const noexcept { return *service_; }
-  void swap(io_work_scope& other) noexcept { std::swap(service_, other.service_); }
+  void swap(io_work_scope& other) noexcept { detail::swap_values(service_, other.service_); }
   friend void swap(io_work_scope& a, io_work_scope& b) noexcept { a.swap(b); }
 
  private:

@@ -18,7 +18,7 @@ class owned_descriptor {
   owned_descriptor(owned_descriptor&& other) noexcept : fd_(detail::exchange(other.fd_, -1)) {}
   owned_descriptor& operator=(owned_descriptor&& other) noexcept {
     owned_descriptor taken{std::move(other)};
-    std::swap(fd_, taken.fd_);
+    detail::swap_values(fd_, taken.fd_);
     return *this;
   }
   ~owned_descriptor() { close(); }

@@ -5,7 +5,6 @@
 #include <coracle/core/task.hpp>
 #include <coracle/io/buffer.hpp>
 #include <coracle/io/file.hpp>
-#include <span>
 
 namespace coracle {
 class [[nodiscard("nothing is read until this is awaited")]] file_read_operation
@@ -15,7 +14,7 @@ class [[nodiscard("nothing is read until this is awaited")]] file_read_operation
                       std::uint64_t position, void* to, std::size_t bytes, stop_token token) noexcept
       : file_operation(descriptor, path, detail::io_opcode::read_at, to, bytes, position, std::move(token)) {}
   file_read_operation(const detail::io_descriptor& descriptor, const std::filesystem::path& path,
-                      std::uint64_t position, std::span<const mutable_buffer> to, stop_token token) noexcept
+                      std::uint64_t position, mutable_buffers to, stop_token token) noexcept
       : file_operation(descriptor, path, detail::io_opcode::read_parts_at, to.data(), to.size(), position,
                        std::move(token)) {}
 };
@@ -37,8 +36,7 @@ class readable_file : public virtual file {
   /// The same into several pieces of memory, each of which is filled before the next one is begun. With more
   /// than 1024 pieces, the error is std::errc::invalid_argument. Requires: the array `to` outlives the
   /// operation.
-  file_read_operation read(std::uint64_t offset, std::span<const mutable_buffer> to,
-                           stop_token token = {}) const noexcept {
+  file_read_operation read(std::uint64_t offset, mutable_buffers to, stop_token token = {}) const noexcept {
     return {descriptor_, path_, offset, to, std::move(token)};
   }
   /// Awaitable of `size` once that many bytes have been read, or of 0 if the file ends at or before `offset`.

@@ -5,7 +5,6 @@
 #include <coracle/core/task.hpp>
 #include <coracle/io/buffer.hpp>
 #include <coracle/io/file.hpp>
-#include <span>
 
 namespace coracle {
 class [[nodiscard("nothing is written until this is awaited")]] file_write_operation
@@ -16,7 +15,7 @@ class [[nodiscard("nothing is written until this is awaited")]] file_write_opera
       : file_operation(descriptor, path, detail::io_opcode::write_at, from, bytes, position,
                        std::move(token)) {}
   file_write_operation(const detail::io_descriptor& descriptor, const std::filesystem::path& path,
-                       std::uint64_t position, std::span<const const_buffer> from, stop_token token) noexcept
+                       std::uint64_t position, const_buffers from, stop_token token) noexcept
       : file_operation(descriptor, path, detail::io_opcode::write_parts_at, from.data(), from.size(),
                        position, std::move(token)) {}
 };
@@ -54,8 +53,7 @@ class writable_file : public virtual file {
   }
   /// The same from several pieces of memory, one behind the other. With more than 1024 pieces, the error is
   /// std::errc::invalid_argument. Requires: the array `from` outlives the operation.
-  file_write_operation write(std::uint64_t offset, std::span<const const_buffer> from,
-                             stop_token token = {}) noexcept {
+  file_write_operation write(std::uint64_t offset, const_buffers from, stop_token token = {}) noexcept {
     return {descriptor_, path_, offset, from, std::move(token)};
   }
   /// Awaitable of nothing, which completes when all `size` bytes have been written. A task that repeats
@@ -73,7 +71,7 @@ class writable_file : public virtual file {
   }
   /// The same from several pieces of memory, of any number. Requires: the array `parts` outlives the task.
   CORACLE_CORO_WRAPPER()
-  task<> write_all(std::uint64_t offset, std::span<const const_buffer> parts, stop_token token = {},
+  task<> write_all(std::uint64_t offset, const_buffers parts, stop_token token = {},
                    std::size_t* put = nullptr) {
     return write_parts_body(offset, parts, std::move(token), put);
   }
@@ -92,8 +90,8 @@ class writable_file : public virtual file {
  private:
   detail::library_task<> write_all_body(std::uint64_t offset, const void* buffer, byte_count size,
                                         stop_token token, std::size_t* put);
-  detail::library_task<> write_parts_body(std::uint64_t offset, std::span<const const_buffer> parts,
-                                          stop_token token, std::size_t* put);
+  detail::library_task<> write_parts_body(std::uint64_t offset, const_buffers parts, stop_token token,
+                                          std::size_t* put);
 };
 
 }  // namespace coracle

@@ -67,9 +67,11 @@ class ipv6_address {
   /// The lower 64 bits.
   constexpr std::uint64_t interface_identifier() const noexcept { return half(8); }
   /// The IPv4 address of a mapped() address; std::nullopt for other addresses.
-  constexpr std::optional<ipv4_address> mapped_ipv4() const noexcept {
+  // A template: the members of std::optional are instantiated only where it is called.
+  template <class IPv4 = ipv4_address>
+  constexpr std::optional<IPv4> mapped_ipv4() const noexcept {
     if (half(0) != 0 || half(8) >> 32 != mapped_prefix) return std::nullopt;
-    return ipv4_address(static_cast<std::uint32_t>(half(8)));
+    return IPv4(static_cast<std::uint32_t>(half(8)));
   }
 
   // All of these return false for a mapped address: test the result of mapped_ipv4() instead.

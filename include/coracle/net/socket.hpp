@@ -5,7 +5,6 @@
 #include <coracle/core/task.hpp>
 #include <coracle/io/owned_descriptor.hpp>
 #include <coracle/net/detail/socket_operations.hpp>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -143,7 +142,7 @@ class socket {
   ///
   ///     const coracle::const_buffer parts[] = {header, body};
   ///     co_await client.send(parts);
-  socket_send_operation send(std::span<const const_buffer> from, stop_token token = {}) noexcept;
+  socket_send_operation send(const_buffers from, stop_token token = {}) noexcept;
   /// Awaitable of the number of bytes received. TCP: the bytes that have arrived, at least one; 0 at the end
   /// of the stream. UDP: one datagram, which may be empty; if it is longer than `size`, it is dropped, and
   /// the error is std::errc::message_size. Requires, for TCP: size != 0.
@@ -157,7 +156,7 @@ class socket {
   /// The same into several pieces of memory, each of which is filled before the next one is begun. With more
   /// than 1024 pieces, the error is std::errc::message_size. Requires: the array `to` outlives the operation;
   /// for TCP, not all pieces are empty.
-  socket_recv_operation recv(std::span<const mutable_buffer> to, stop_token token = {}) noexcept {
+  socket_recv_operation recv(mutable_buffers to, stop_token token = {}) noexcept {
     CORACLE_CHECK(detail::has_room(to) || !is_stream_, detail::receives_nothing);
     return {descriptor_, to, receive_flags(), std::move(token)};
   }
@@ -211,7 +210,7 @@ class socket {
   }
   /// The same from several pieces of memory, of any number. Requires: the array `parts` outlives the task.
   CORACLE_CORO_WRAPPER()
-  task<> send_all(std::span<const const_buffer> parts, stop_token token = {}, std::size_t* sent = nullptr) {
+  task<> send_all(const_buffers parts, stop_token token = {}, std::size_t* sent = nullptr) {
     return send_parts_body(parts, std::move(token), sent);
   }
   /// Awaitable of `size` once that many bytes have been received, or of 0 if the stream ended before the
@@ -277,8 +276,7 @@ class socket {
 
   coracle::detail::library_task<> disconnect_body(stop_token token);
   coracle::detail::library_task<> send_all_body(const_buffer bytes, stop_token token, std::size_t* sent);
-  coracle::detail::library_task<> send_parts_body(const std::span<const const_buffer>& parts,
-                                                  stop_token token, std::size_t* sent);
+  coracle::detail::library_task<> send_parts_body(const_buffers parts, stop_token token, std::size_t* sent);
   coracle::detail::library_task<std::size_t> recv_exactly_body(mutable_buffer to, stop_token token,
                                                                std::size_t* received);
   coracle::detail::library_task<std::size_t> recv_until_body(std::string& received,

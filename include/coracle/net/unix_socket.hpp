@@ -121,7 +121,7 @@ class unix_socket {
   }
   /// The same from several pieces of memory, one behind the other, with one system call. With more than 1024
   /// pieces, the error is std::errc::message_size. Requires: the array `from` outlives the operation.
-  socket_send_operation send(std::span<const const_buffer> from, stop_token token = {}) noexcept {
+  socket_send_operation send(const_buffers from, stop_token token = {}) noexcept {
     return {descriptor_, from, std::move(token)};
   }
   /// Awaitable of the number of bytes received. A stream: the bytes available, at least one; 0 at its end.
@@ -138,7 +138,7 @@ class unix_socket {
   /// The same into several pieces of memory, each of which is filled before the next one is begun. With more
   /// than 1024 pieces, the error is std::errc::message_size. Requires: the array `to` outlives the operation;
   /// for a stream, not all pieces are empty.
-  socket_recv_operation recv(std::span<const mutable_buffer> to, stop_token token = {}) noexcept {
+  socket_recv_operation recv(mutable_buffers to, stop_token token = {}) noexcept {
     CORACLE_CHECK(detail::has_room(to) || kind_ != unix_kind::stream, detail::receives_nothing);
     return {descriptor_, to, receive_flags(), std::move(token)};
   }
@@ -170,7 +170,7 @@ class unix_socket {
   }
   /// The same from several pieces of memory, of any number. Requires: the array `parts` outlives the task.
   CORACLE_CORO_WRAPPER()
-  task<> send_all(std::span<const const_buffer> parts, stop_token token = {}, std::size_t* sent = nullptr) {
+  task<> send_all(const_buffers parts, stop_token token = {}, std::size_t* sent = nullptr) {
     return send_parts_body(parts, std::move(token), sent);
   }
   /// Awaitable of `size` once that many bytes have been received, or of 0 if the stream ended before the
@@ -237,8 +237,7 @@ class unix_socket {
       : descriptor_(std::move(descriptor)), kind_(kind) {}
   int receive_flags() const noexcept;
   coracle::detail::library_task<> send_all_body(const_buffer bytes, stop_token token, std::size_t* sent);
-  coracle::detail::library_task<> send_parts_body(const std::span<const const_buffer>& parts,
-                                                  stop_token token, std::size_t* sent);
+  coracle::detail::library_task<> send_parts_body(const_buffers parts, stop_token token, std::size_t* sent);
   coracle::detail::library_task<std::size_t> recv_exactly_body(mutable_buffer to, stop_token token,
                                                                std::size_t* received);
   coracle::detail::library_task<std::size_t> recv_until_body(std::string& received,

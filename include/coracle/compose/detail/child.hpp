@@ -5,7 +5,6 @@
 #include <coracle/core/detail/reports_end.hpp>
 #include <coracle/core/result.hpp>
 #include <coracle/core/task.hpp>
-#include <optional>
 
 namespace coracle::detail {
 /// An awaiter that may be carried out without an await; only its result then remains to be taken.
@@ -48,6 +47,9 @@ class child {
   }
   /// Requires: not started.
   child(child&& other) : value_(static_cast<Awaitable&&>(other.value_)) {}
+  ~child() {
+    if (has_awaiter_) slot_.~awaiter_slot();
+  }
 
   static constexpr bool can_try = tries_at_once<std::remove_reference_t<awaiter_type>> &&
                                   noexcept(coracle::get_awaiter(std::declval<Awaitable>()));
@@ -90,18 +92,18 @@ class child {
     if (end_.has_error() || end_.is_cancelled()) [[unlikely]]
       return false;
     if constexpr (reports_cancellation<std::remove_reference_t<awaiter_type>>) {
-      if (const stop_reason why = slot_->get.await_cancelled(); why != stop_reason::none) {
+      if (const stop_reason why = slot_.get.await_cancelled(); why != stop_reason::none) {
         end_.emplace_cancelled(why);
         return false;
       }
     }
     if constexpr (!CORACLE_EXCEPTIONS() && reports_failure<std::remove_reference_t<awaiter_type>>) {
-      if (std::exception_ptr error = failure_of(slot_->get, internal_call())) {
+      if (std::exception_ptr error = failure_of(slot_.get, internal_call())) {
         end_.emplace_failure(std::move(error));
         return false;
       }
     }
-    end_.emplace_from([this]() -> result_type { return slot_->get.await_resume(); });
+    end_.emplace_from([this]() -> result_type { return slot_.get.await_resume(); });
     return end_.has_value();
   }
   /// An error, or a cancellation.
@@ -125,12 +127,17 @@ class child {
   };
   awaiter_slot& make_awaiter() noexcept(can_try) {
     if constexpr (can_try) {
-      if (slot_) return *slot_;
+      if (has_awaiter_) return slot_;
     }
-    return slot_.emplace(static_cast<Awaitable&&>(value_));
+    ::new (static_cast<void*>(&slot_)) awaiter_slot(static_cast<Awaitable&&>(value_));
+    has_awaiter_ = true;
+    return slot_;
   }
   Awaitable value_;
-  std::optional<awaiter_slot> slot_;
+  union {  // not a std::optional, which takes longer to compile than the rest of this class
+    awaiter_slot slot_;
+  };
+  bool has_awaiter_ = false;
   outcome<result_type> end_;
 };
 

@@ -33,8 +33,8 @@ class io_descriptor {
         record_(detail::exchange(other.record_, nullptr)) {}
   io_descriptor& operator=(io_descriptor&& other) noexcept {
     io_descriptor taken{std::move(other)};
-    std::swap(service_, taken.service_);
-    std::swap(record_, taken.record_);
+    detail::swap_values(service_, taken.service_);
+    detail::swap_values(record_, taken.record_);
     return *this;
   }
   ~io_descriptor() { close(); }

@@ -5,7 +5,6 @@
 #include <coracle/io/detail/io_operation.hpp>
 #include <coracle/net/ip_endpoint.hpp>
 #include <cstddef>
-#include <span>
 #include <tuple>
 #include <type_traits>
 
@@ -35,7 +34,7 @@ void no_time_limit() {
 
 inline constexpr const char* receives_nothing =
     "recv() into 0 bytes, whose result would look like the end of the stream: pass a buffer that has room";
-[[nodiscard]] bool has_room(const std::span<const mutable_buffer>& pieces) noexcept;
+[[nodiscard]] bool has_room(mutable_buffers pieces) noexcept;
 
 /// An operation that passes an address to the kernel, or gets one from it.
 class addressed_operation : public coracle::detail::io_operation {
@@ -119,7 +118,7 @@ class [[nodiscard("nothing is sent until this is awaited")]] socket_send_operati
   socket_send_operation(const detail::io_descriptor& descriptor, const void* from, std::size_t bytes,
                         stop_token token) noexcept
       : io_operation(descriptor, detail::io_opcode::send, from, bytes, std::move(token)) {}
-  socket_send_operation(const detail::io_descriptor& descriptor, const std::span<const const_buffer>& from,
+  socket_send_operation(const detail::io_descriptor& descriptor, const_buffers from,
                         stop_token token) noexcept
       : io_operation(descriptor, detail::io_opcode::send_parts, from.data(), from.size(), std::move(token)) {}
   std::size_t await_resume();
@@ -144,8 +143,8 @@ class [[nodiscard("nothing is received until this is awaited")]] socket_recv_ope
       : io_operation(descriptor, detail::io_opcode::receive, to, bytes, std::move(token)) {
     flags = message_flags;
   }
-  socket_recv_operation(const detail::io_descriptor& descriptor, const std::span<const mutable_buffer>& to,
-                        int message_flags, stop_token token) noexcept
+  socket_recv_operation(const detail::io_descriptor& descriptor, mutable_buffers to, int message_flags,
+                        stop_token token) noexcept
       : io_operation(descriptor, detail::io_opcode::receive_parts, to.data(), to.size(), std::move(token)) {
     flags = message_flags;
   }
