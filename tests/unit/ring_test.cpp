@@ -5,6 +5,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -25,6 +28,20 @@ std::vector<std::uint64_t> reaped(ring& from) {
   return names;
 }
 using names = std::vector<std::uint64_t>;
+/// Returns the flags of each mapping of an io_uring in this process, as "rd wr sh": see proc_pid_smaps(5).
+std::vector<std::string> flags_of_mappings() {
+  constexpr std::string_view begin = "VmFlags: ";
+  std::vector<std::string> all;
+  std::ifstream smaps{"/proc/self/smaps"};
+  bool is_of_ring = false;
+  for (std::string line; std::getline(smaps, line);) {
+    if (line.find("[io_uring]") != line.npos) is_of_ring = true;
+    if (!line.starts_with(begin)) continue;
+    if (is_of_ring) all.push_back(line.substr(begin.size()));
+    is_of_ring = false;
+  }
+  return all;
+}
 
 TEST_CASE("ring: what is pushed is carried out, in order, once it is submitted") {
   ring its;
@@ -69,6 +86,18 @@ TEST_CASE(
   std::uint64_t next = 0;
   CHECK(std::all_of(all.begin(), all.end(), [&](std::uint64_t name) { return name == ++next; }));
   CHECK(reaped(its) == names{});
+}
+
+TEST_CASE("ring: leaves nothing mapped, and is not mapped in a child process") {
+  const std::size_t before = flags_of_mappings().size();
+  {
+    const ring its;
+    const std::vector<std::string> with_ring = flags_of_mappings();
+    CHECK(with_ring.size() == before + 2);
+    for (const std::string& flags : with_ring)
+      CHECK(flags.find("dc ") != flags.npos);  // not copied by fork()
+  }
+  CHECK(flags_of_mappings().size() == before);
 }
 
 TEST_CASE("ring: a sleep is ended by a completion that another thread brings about") {
