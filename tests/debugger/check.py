@@ -31,9 +31,9 @@ MOST_SUSPENSIONS = 5  # of a coroutine of the program: its beginning, three awai
 
 # What the program is to do, how gdb comes to see it, and what is typed.
 ATTACHED = ["mutexes", "event", "slow_child", "leak", "half_stuck", "twice", "member", "inside", "timed", "shared", "tasks", "crowd",
-            "conditions", "groups"]
+            "branches", "conditions", "groups"]
 RUN = {"exception": ["catch throw", "run"], "early_exception": ["catch throw", "run"], "crash": ["run"]}
-OTHER_PROGRAMS = ["conditions", "groups", "inside", "timed", "shared", "frames"]  # by themselves: conditions.cpp, inside.cpp ...
+OTHER_PROGRAMS = ["branches", "conditions", "groups", "inside", "timed", "shared", "frames"]  # by themselves: conditions.cpp, inside.cpp ...
 TYPED = {
     "mutexes": ["coracle tasks", "coracle why 2", "print *$object", "coracle bt 2", "coracle why"],
     # gdb takes the language of the selected frame, and that may be C, in a C library with debug information.
@@ -46,6 +46,7 @@ TYPED = {
     "shared": ["coracle tasks", "coracle deadlocks"],
     "inside": ["coracle tasks", "coracle why 3", "coracle why 11", "coracle deadlocks"],
     "crowd": ["coracle tasks", "coracle why"],
+    "branches": ["coracle tasks", "coracle deadlocks", "coracle why"],
     "conditions": ["coracle tasks", "coracle why"],
     "groups": ["coracle tasks", "coracle deadlocks"],
     "half_stuck": ["coracle why", "coracle deadlocks"],

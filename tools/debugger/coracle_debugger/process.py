@@ -12,7 +12,7 @@ import re
 
 from . import functions, host, memory, names
 from .continuation import Continuation
-from .coroutines import Coroutines, Point, Run, WaitKind
+from .coroutines import Coroutines, Point, Run, Wait, WaitKind
 
 _EXECUTOR, _RUN_OF_LISTENER = 16, 24  # in a queued_waiter: behind the handle and the link
 _CONTENDERS = {"contender<async_mutex>": 104, "contender<async_semaphore>": 104, "async_shared_mutex::request": 112}
@@ -84,6 +84,9 @@ class TimerWait:
     text = "waits for a timer"
 
 
+OtherWait = collections.namedtuple("OtherWait", "node through what after")
+OtherWait.__doc__ = """A wait in an operation inside a coroutine's frame: where, through what or None, a Wait or what is like
+one, and what goes on at its end."""
 _IO, _TIMER = object(), object()  # the kinds of io_operation::stopped and timed_schedule_operation::stopped
 
 
@@ -122,7 +125,7 @@ class Process:
         self._whereabouts = {}
         self._referred = self._begins = None  # the objects to which coroutines refer; collected when first asked for
         self._texts = {}  # of Continuations, by their functions
-        self.other_waits = {}  # by a coroutine's address: (place, what it awaits through or None, what it waits for)
+        self.other_waits = {}  # OtherWaits, by a coroutine's address
         self.graph = None  # a waits.Graph
         self._holders = None  # of each lockable object; collected when first asked for
         self._points = {}  # {state: Point} of each Function
@@ -221,7 +224,7 @@ class Process:
                 if rows[at] is None:
                     rows[at] = self._row_of_wrapped(node, waiting[at])
                 if rows[at] is None:
-                    self._add_other_wait(node, waiting[at], WaitKind(operation, awaited))
+                    self._add_other_wait(node, waiting[at], Wait(node, WaitKind(operation, awaited), is_sure[at]))
                 else:
                     found.append(at)
             rows, nodes, objects, is_sure = ([column[at] for at in found] for column in (rows, nodes, objects, is_sure))
@@ -229,15 +232,25 @@ class Process:
 
     def _row_of_wrapped(self, node, waiting):
         """The row of the coroutine that waits alone, but through something as as_outcome(); None if that is not so."""
-        via, owner = self._continuation(waiting), self.owner_of(node)
-        is_wrapped = via is not None and via.text in Continuation.WRAPPERS and not via.is_member()
-        return owner.row if is_wrapped and owner is not None and self.owner_of(waiting) is owner else None
+        coroutine = self.wrapped_in(waiting)
+        return coroutine.row if coroutine is not None and self.owner_of(node) is coroutine else None
+
+    def wrapped_in(self, address):
+        """The coroutine that awaits one thing, through something as as_outcome() that continues here; None if that is not so."""
+        owner = self.owner_of(address)
+        return owner if owner is not None and self.unwrapped(address) == owner.address else None
+
+    def unwrapped(self, address):
+        """What goes on in the end, where something as as_outcome() may continue: a coroutine, or another callback frame."""
+        while (via := self.continuation_at(address)) is not None and (after := via.wrapped_for()):
+            address = after
+        return address
 
     def _add_shared(self, body, node, waiting, row):
         """The first waiter for a shared_task: it is shown as what awaits it, since a coroutine has one parent. False if unknown."""
         via = None
         if row is None:
-            row, via = self._row_around(node), self._continuation(waiting)
+            row, via = self._row_around(node), self.continuation_at(waiting)
             if row != self._row_around(waiting) or row is None and via is None:
                 return False
         if body in self.coroutines.rows:
@@ -282,17 +295,17 @@ class Process:
             if waiting in self.coroutines.rows:
                 self.coroutines.waits.add([self.coroutines.rows[waiting]], does, [node], [None], [False])
             else:
-                self._add_other_wait(node, waiting, WaitKind(does, None))
+                self._add_other_wait(node, waiting, Wait(node, WaitKind(does, None), False))
 
     def _add_other_wait(self, node, waiting, wait):
         """Of a coroutine, or of something inside its frame: an operation in a when_any(), or a coroutine that clang put there."""
         coroutine, through = self.coroutines.get(waiting), None
         if coroutine is None:
-            coroutine, via = self.owner_of(node), self._continuation(waiting)
+            coroutine, via = self.owner_of(node), self.continuation_at(self.unwrapped(waiting))
             if coroutine is None or self.owner_of(waiting) is not coroutine:
                 return
             through = via.text if via is not None else None
-        self.other_waits.setdefault(coroutine.address, []).append((node, through, wait))
+        self.other_waits.setdefault(coroutine.address, []).append(OtherWait(node, through, wait, waiting))
 
     @staticmethod
     def _kind_of(value):
@@ -448,7 +461,8 @@ class Process:
         of_all = memory.word(address + Continuation.OF_ALL)
         return self._text_of_continuation(memory.word(of_all)) or "when_any()"
 
-    def _continuation(self, address):
+    def continuation_at(self, address):
+        """A Continuation, or None."""
         text = self._text_of_continuation(memory.word(address))
         if text is Continuation.IS_ONE_OF_SEVERAL:
             text = self._text_of_one_of_several(address)
@@ -470,11 +484,11 @@ class Process:
 
     def due_times(self, coroutine):
         """When the timers that it waits for are due, by the system's steady clock and in its nanoseconds."""
-        waits = [(wait.node, wait.kind) for wait in coroutine.waits[:1]]
-        waits += [(node, wait) for node, _, wait in self.other_waits.get(coroutine.address, ())]
+        waits = [(wait.node, wait) for wait in coroutine.waits[:1]]
+        waits += [(each.node, each.what) for each in self.other_waits.get(coroutine.address, ())]
         found = []
         for node, wait in waits:
-            is_sleep = isinstance(wait, WaitKind) and wait.operation.name == "sleep_operation"
+            is_sleep = isinstance(wait, Wait) and wait.operation.name == "sleep_operation"
             if is_sleep and (self.executor(memory.word(node + _EXECUTOR)) or "").startswith("testing::"):
                 continue  # it has a clock of its own
             if is_sleep or isinstance(wait, TimerWait):

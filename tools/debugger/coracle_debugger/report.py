@@ -5,7 +5,7 @@ import re
 import time
 
 from . import host, memory, names, waits
-from .coroutines import WaitKind
+from .coroutines import Wait
 
 _ACTIONS = {"lock": "waits to lock", "acquire": "waits to acquire", "scoped_acquire": "waits to acquire", "wait": "waits for",
             "wait_until": "waits for",
@@ -78,10 +78,15 @@ def wait_text(snapshot, wait):
 
 def other_waits_text(snapshot, others):
     """As `in when_any(): sleeps, waits for I/O: receive on descriptor 5`."""
-    texts = (wait_text(snapshot, wait) if isinstance(wait, WaitKind) else wait.text
-             for _, _, wait in sorted(others, key=lambda each: each[0]))
-    through = others[0][1]
-    return (f"in {through}: " if through else "") + ", ".join(dict.fromkeys(texts))
+    through = others[0].through
+    return (f"in {through}: " if through else "") + waits_text(snapshot, others)
+
+
+def waits_text(snapshot, others):
+    """As `sleeps, waits for I/O: receive on descriptor 5`."""
+    texts = (wait_text(snapshot, each.what) if isinstance(each.what, Wait) else each.what.text
+             for each in sorted(others, key=lambda each: each.node))
+    return ", ".join(dict.fromkeys(texts))
 
 
 def state_text(snapshot, coroutine):
@@ -96,7 +101,9 @@ def state_text(snapshot, coroutine):
     if awaited:
         through = {each.via.text for each in awaited if each.via is not None and each.via.text}
         called = ", ".join(dict.fromkeys(each.function.name for each in awaited))
-        return f"awaits {' '.join(sorted(through)) + ' of ' if through else ''}{called}"
+        beside = snapshot.other_waits.get(coroutine.address)
+        return (f"awaits {' '.join(sorted(through)) + ' of ' if through else ''}{called}"
+                f"{'; ' + waits_text(snapshot, beside) if beside else ''}")
     if coroutine.waits:
         return wait_text(snapshot, coroutine.waits[0])
     if spawned:
@@ -196,7 +203,7 @@ def tasks(snapshot, shows_all=False):
             else:
                 listing.tree(root, depth, not shows_all)
     text, numbered = listing.write(10**9 if shows_all else MOST_LINES)
-    waiting = len(snapshot.graph.waiting)
+    waiting = len(snapshot.graph.waiting) + len(snapshot.graph.branching)
     running, count = len(snapshot.coroutines.running), len(snapshot.coroutines)
     head = f"{count:,} coroutine{'s' if count != 1 else ''}: {running:,} running, {waiting:,} waiting for an object\n"
     return head + text + deadlocks(snapshot), numbered
@@ -248,7 +255,7 @@ def stuck(snapshot):
     """The waits that nothing can end, and that are in no circle."""
     in_circles = {each.address for circle in snapshot.graph.circles() for each in circle}
     endless = [each for each in snapshot.graph.endless() if each.address not in in_circles]
-    counts = _counted(snapshot, endless, lambda each: f"{in_line(each)} {wait_text(snapshot, each.waits[0])}")
+    counts = _counted(snapshot, endless, lambda each: f"{in_line(each)} {state_text(snapshot, each)}")
     if not counts:
         return ""
     head = "STUCK: nothing that can go on has the address of what these wait for; only a stop request could end the waits\n"
@@ -274,14 +281,14 @@ def why(snapshot, coroutine):
             if not leaf.children:
                 text += f"  at the bottom of that, {in_line(leaf)} {state_text(snapshot, leaf)}\n"
         return text
-    for wait in coroutine.waits[:1]:
+    for wait in snapshot.graph.waits_of(coroutine):
         executor = snapshot.executor(wait.executor)
         text += f"  resumes {'on ' + executor if executor else 'on the thread that wakes it: it has no executor'}\n"
         if wait.object:
             text += f"  {primitive_text(wait)} at {wait.object:#x}{fill_text(wait)}\n"
         if wait.object and not wait.is_sure:
             text += "  (it may have been woken already: nothing in the object refers to it)\n"
-        others = [each for each in snapshot.graph.waiters(wait.object) if wait.object and each is not coroutine]
+        others = [each for each in snapshot.graph.all_waiters(wait.object) if wait.object and each is not coroutine]
         text += grouped(snapshot, "  also waiting for it: {}\n", others)
         text += wakers_text(snapshot, wait, "  ")
     if not host.is_core():
@@ -324,15 +331,25 @@ def wait_graph(snapshot, shows_all=False):
     for each in objects if shows_all else itertools.islice(objects, MOST_OBJECTS):
         text = f"{primitive_text(each)} {snapshot.where_is(each.object)}{fill_text(each)}\n"
         text += grouped(snapshot, "    {} waits\n", snapshot.graph.waiters(each.object), "    {} wait\n")
+        text += branches_text(snapshot, dict.fromkeys(snapshot.graph.branch_waiters(each.object)))
         texts.append(text + wakers_text(snapshot, each, "    "))
     if len(texts) < len(objects):
         texts.append(f"({len(objects) - len(texts):,} more objects: `coracle why all`)\n")
     others = {}  # those that wait for something else, by what that is
     for each in snapshot.coroutines.without_object():
-        if not each.awaited and each.thread is None and each.is_started:
+        if not each.awaited and each.thread is None and each.is_started and each.row not in snapshot.graph.branching:
             others.setdefault(state_text(snapshot, each), []).append(each)
     texts += [f"{what}\n" + grouped(snapshot, "    {}\n", alike) for what, alike in others.items()]
     return "".join(sorted(texts)) + deadlocks(snapshot) + stuck(snapshot)
+
+
+def branches_text(snapshot, coroutines):
+    """Those that wait for an object in a combinator."""
+    by_through = {}
+    for each in coroutines:
+        by_through.setdefault(snapshot.other_waits[each.address][0].through, []).append(each)
+    return "".join(grouped(snapshot, f"    {{}} waits in {through}\n", alike, f"    {{}} wait in {through}\n")
+                   for through, alike in sorted(by_through.items()))
 
 
 def _counted(snapshot, coroutines, text_of):
