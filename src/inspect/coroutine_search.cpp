@@ -256,7 +256,7 @@ void coroutine_search::add_wait(std::uintptr_t node, const char* symbol) {
   if (waiting) {
     waiting->waits = std::make_unique<coroutine_wait>(std::move(wait));
   } else {
-    add_other_wait(node, memory_.word(node), text_of_operation(wait.operation));
+    add_other_wait(node, memory_.word(node), text_of_operation(wait.operation), object);
   }
 }
 
@@ -297,7 +297,8 @@ void coroutine_search::add_timer(std::uintptr_t operation) {
 
 /// `waiting` is the coroutine, or a frame inside its frame: a callback frame of an operation that is no
 /// coroutine, or one that clang has put there.
-void coroutine_search::add_other_wait(std::uintptr_t awaiter, std::uintptr_t waiting, std::string text) {
+void coroutine_search::add_other_wait(std::uintptr_t awaiter, std::uintptr_t waiting, std::string text,
+                                      std::uintptr_t object) {
   live_coroutine* coroutine = find(waiting);
   const char* through = nullptr;
   if (!coroutine) {
@@ -306,7 +307,7 @@ void coroutine_search::add_other_wait(std::uintptr_t awaiter, std::uintptr_t wai
     if (names_.role_at(memory_.word(waiting)) == role::callback)
       through = kind_of_continuation(names_.at(reader_.function_of(waiting)).name).text;
   }
-  coroutine->other_waits.push_back({through, std::move(text)});
+  coroutine->other_waits.push_back({through, std::move(text), object});
 }
 
 void coroutine_search::link(live_coroutine& each) {
@@ -336,11 +337,15 @@ void coroutine_search::cut_circles() {
 /// Finds the frames that contain the address of an object for which a coroutine waits.
 void coroutine_search::find_referring() {
   std::uintptr_t lowest = ~std::uintptr_t{0}, highest = 0;
+  const auto add = [&](std::uintptr_t object) {
+    if (object == 0) return;
+    lowest = std::min(lowest, object);
+    highest = std::max(highest, object);
+    objects_[object];
+  };
   for (const live_coroutine& each : found_) {
-    if (!each.waits || each.waits->object == 0) continue;
-    lowest = std::min(lowest, each.waits->object);
-    highest = std::max(highest, each.waits->object);
-    objects_[each.waits->object];
+    if (each.waits) add(each.waits->object);
+    for (const other_wait& one : each.other_waits) add(one.object);
   }
   for_each_word(lowest, highest, [&](std::uintptr_t at, std::uintptr_t word) {
     const auto object = objects_.find(word);
@@ -455,18 +460,20 @@ const std::string& coroutine_search::name_of_object(std::uintptr_t object) const
 const coroutine_search::coroutines& coroutine_search::referring(std::uintptr_t object) const {
   return objects_.at(object).referring;
 }
-std::string coroutine_search::text_of_others(const live_coroutine& each) {
+std::string coroutine_search::text_of_others(const live_coroutine& each) const {
   std::string text;
   for (const other_wait& one : each.other_waits) {
     if (text.empty() && one.through && *one.through) text = "in " + std::string(one.through) + ": ";
-    text += (&one == &each.other_waits.front() ? "" : ", ") + one.text;
+    text += (&one == &each.other_waits.front() ? "" : ", ") + with_name_of_object(one.text, one.object);
   }
   return text;
 }
 std::string coroutine_search::text_of(const coroutine_wait& wait) const {
   if (wait.operation == "blocking_call") return "waits for a thread to make its blocking call";
-  std::string text = text_of_operation(wait.operation);
-  if (wait.object != 0 && !name_of_object(wait.object).empty()) text += ' ' + name_of_object(wait.object);
+  return with_name_of_object(text_of_operation(wait.operation), wait.object);
+}
+std::string coroutine_search::with_name_of_object(std::string text, std::uintptr_t object) const {
+  if (object != 0 && !name_of_object(object).empty()) text += ' ' + name_of_object(object);
   return text;
 }
 }  // namespace coracle::detail

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <coracle/channels/channel.hpp>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/shared_task.hpp>
@@ -86,6 +88,9 @@ task<> await_any_of_three(async_manual_reset_event& event) {
 }
 task<> await_all_of_two(async_manual_reset_event& event) { co_await when_all(event, await_forever(event)); }
 task<> await_any_of_two(async_manual_reset_event& event) { co_await when_any(event, await_forever(event)); }
+async_manual_reset_event front_door;
+channel<int> letters(1);
+task<> await_visitor() { co_await as_outcome(when_any(front_door, letters.recv())); }
 std::vector<task<>> two_that_wait(async_manual_reset_event& event) {
   std::vector<task<>> two;
   two.push_back(await_forever(event));
@@ -384,6 +389,21 @@ TEST_CASE("live_coroutines: what is no coroutine waits in the combinator that aw
   door.set();
   CHECK(all.run());
   CHECK(any.run());
+}
+
+TEST_CASE("live_coroutines: what branches of a combinator wait for is named" * doctest::skip(!is_searched)) {
+  auto visitor = testing::poll(await_visitor());
+  REQUIRE(!visitor.run());
+  const std::string text = without_namespace(live_coroutines());
+  CAPTURE(text);
+  const std::size_t at = text.find("await_visitor  (");
+  REQUIRE(at != std::string::npos);
+  const std::string line = text.substr(at, text.find('\n', at) - at);
+  CHECK(line.find(")  in when_any(): waits ") != std::string::npos);
+  CHECK(line.find("waits for async_manual_reset_event front_door") != std::string::npos);
+  CHECK(line.find("waits to receive from channel<int> letters") != std::string::npos);
+  front_door.set();
+  CHECK(visitor.run());
 }
 
 TEST_CASE("live_coroutines: too many for trees are counted" * doctest::skip(!is_searched)) {
