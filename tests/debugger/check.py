@@ -372,6 +372,19 @@ def complaints_about_probe():
         yield f"the coroutine that g++ runs before main() would be listed:\n{text}"
 
 
+def complaints_about_roots():
+    """Whether the loops of the test bed are named, although gdb 13 cannot demangle the symbol that clang has for one."""
+    symbols = {1: "_ZZN7coracle7testing17virtual_time_loop3runITkNS_9awaitableENS_4taskB17compiled_by_clangIvEEEENS_6detail14"
+                  "kept_result_ofIT_E4typeEOS7_EN10completion9completedEPNS5_20basic_callback_frameINS5_16callback_promiseEEE",
+               2: "coracle::testing::simulation::end_of_run::completed(coracle::detail::basic_callback_frame<x>*)"}
+    expected = "['virtual_time_loop::run()', 'simulation::run()']"
+    lines = ("from coracle_debugger import continuation, names", f"names.symbol_at = {symbols!r}.get",
+             "print([continuation.Continuation.text_of(each) for each in (1, 2)])")
+    text = recorded(gdb("-ex", r"echo (gdb) \n", *(part for line in lines for part in ("-ex", f"python exec({line!r})"))))
+    if text != f"(gdb) \n{expected}\n":
+        yield f"roots are named as\n{text}"
+
+
 def complaints_about_link_time():
     """Whether symbols lose what link-time optimisation appends, in the forms of gdb and lldb and as the linker has them."""
     expected = {"f() [clone .actor] [clone .lto_priv.0] [clone .cold]": "f() [clone .actor] [clone .cold]",
@@ -489,7 +502,7 @@ def main():
                     update(scenario, build, text)
                 failed += is_other_than_expected(f"{scenario} in {debugger}", text, expected_file(scenario, build))
     for complaint in (*complaints_about_coracle_ps(program, build), *complaints_about_frame_memory(program),
-                      *complaints_about_crowd(program), *complaints_about_missing_symbols(program), *complaints_about_probe(),
+                      *complaints_about_crowd(program), *complaints_about_missing_symbols(program), *complaints_about_probe(), *complaints_about_roots(),
                       *complaints_about_guard_pages(), *complaints_about_link_time()):
         failed += 1
         print(complaint)

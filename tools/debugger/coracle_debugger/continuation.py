@@ -27,7 +27,9 @@ class Continuation:
               (r"^[^<]*\bended_work<\S*?\bthrowing_operation<", "throwing()"),
               (r"^[^<]*\bended_work<|\bparent_bridge::|\bwait_until_operation<", ""),
               (r"io_run.*::ended", "io_service::run()"),
-              (r"poll.*::completed", "testing::poll()"), (r"virtual_time_loop.*::completed", "virtual_time_loop"),
+              (r"poll.*::completed", "testing::poll()"), (r"simulation::end_of_run::completed", "simulation::run()"),
+              # gdb 13 cannot demangle this of clang's.
+              (r"virtual_time_loop.*completed", "virtual_time_loop::run()"),
               (r"spawned|\bscope_", "async_scope"))
 
     def __init__(self, address, text):
