@@ -14,13 +14,15 @@ class Continuation:
     _CONTINUES, _CONTINUES_OF_ENDED_WORK = 24, 32  # where one of WRAPPERS has the address of what goes on after it
     MARK = memory.WORD  # where a callback frame has the function that refuses to destroy it
     WRAPPERS = ("as_outcome()", "as_optional()", "as_expected()", "throwing()", "")  # through which a coroutine awaits one thing
+    FLIGHT = "single_flight"
     IS_ONE_OF_SEVERAL = "one of several children"  # the text is that of the frame that they share
     # In front of template arguments, which may name others of these.
     _TEXTS = ((r"waiting_thread::finished", "sync_wait()"),
               (r"^[^<]*\bsiblings_operation<\S*siblings::rule\)[01], .*child_is_over", "when_all()"),
               (r"^[^<]*\bsiblings_operation<\S*siblings::rule\)[23], .*child_is_over", "when_any()"),
               (r"^[^<]*\bsibling<.*::over", IS_ONE_OF_SEVERAL),
-              (r"\bgroup_child::child_ended", ""), (r"^[^<]*\bfork_join_operation<", "fork_join()"),
+              (r"\bgroup_child::child_ended|^[^<]*\bstream_child<.*::running::resumed", ""),
+              (r"^[^<]*\bsingle_flight<.*::flight::work_ended", FLIGHT), (r"^[^<]*\bfork_join_operation<", "fork_join()"),
               (r"^[^<]*\bended_work<\S*?\bas_outcome_operation<", "as_outcome()"),
               (r"^[^<]*\bended_work<\S*?\bas_optional_operation<", "as_optional()"),
               (r"^[^<]*\bended_work<\S*?\bas_expected_operation<", "as_expected()"),

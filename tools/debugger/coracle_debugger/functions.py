@@ -62,6 +62,11 @@ class Function:
         """Whether it was compiled with debug information."""
         return self.frame_type is not None
 
+    @property
+    def is_generator(self):
+        """Whether it is an async_generator, as far as debug information says."""
+        return self.promise_type is not None and "async_generator_promise<" in self.promise_type.name
+
     def _read_types(self, block):
         self.file = block.file
         types = block.types()

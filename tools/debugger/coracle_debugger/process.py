@@ -21,6 +21,7 @@ _COROUTINE_OF_CONTENDER = 80
 # The body in the awaiter of a shared_task, and where its promise keeps its queue (core/shared_task.hpp). tests/debugger fails if
 # they change.
 _SHARED_IN_AWAITER, _QUEUE_END = 64, 24
+_ENDED_IN_FLIGHT = 32  # of a single_flight (compose/single_flight.hpp): what its callers wait for. tests/debugger fails if it changes.
 _PROBE = "probe_tail_calls"  # of core/transfer.hpp. It has ended before main(), but leaves a copy of its frame on the stack.
 _MOST_NESTED = 8  # objects that begin before a member of one of them
 _MOST_FRAMES = 100  # of a machine's stack
@@ -130,6 +131,7 @@ class Process:
         self._holders = None  # of each lockable object; collected when first asked for
         self._points = {}  # {state: Point} of each Function
         self._to_link = []  # (Function, rows of its frames, the words of a copy, places of the frames in it)
+        self.flights = {}  # the row of the work of a single_flight, by the address of what its callers wait for
         self._awaiting_shared = {}  # (row or None, Continuation or None) of what first awaits a shared_task, by the body's address
         self._find()
         self._find_running()
@@ -137,6 +139,7 @@ class Process:
             self._link(*each)
         self._to_link.clear()
         self._link_shared()
+        self._link_flights()
         self.coroutines.complete()
         for parent in [self.coroutines.of_row(row) for row in self.coroutines.running]:
             if any(child.via is None for child in parent.children):
@@ -263,6 +266,16 @@ class Process:
             row = everything.rows[body]
             everything.parents[row], everything.vias[row] = parent, (via.address, via.text) if via is not None else None
 
+    def _link_flights(self):
+        """The work of a single_flight is shown below one of its callers."""
+        everything = self.coroutines
+        if Continuation.FLIGHT in self._texts.values():
+            self.flights = {via[0] + _ENDED_IN_FLIGHT: row for row, via in enumerate(everything.vias)
+                            if via is not None and via[1] == Continuation.FLIGHT}
+            for row, kind in everything.waits.kinds.items():
+                if kind.object in self.flights and everything.parents[self.flights[kind.object]] is None:
+                    everything.parents[self.flights[kind.object]] = row
+
     def _add_io(self, start, words, places):
         """Of a copy, the I/O operations. A frame keeps what is left of those that have completed."""
         for place in places:
@@ -340,7 +353,14 @@ class Process:
         if before is None:
             return 0, next_begin, None
         end = before.address + before.size
-        return (before.address, min(end, next_begin), before) if address < end else (end, next_begin, None)
+        if address < end:
+            return before.address, min(end, next_begin), before
+        # clang puts frames into others, which go on behind them.
+        for outer in reversed(self._addresses[max(0, index - 1 - _MOST_NESTED):index - 1]):
+            around = self.coroutines[outer]
+            if around.function.has_types and address < outer + around.size:
+                return end, min(outer + around.size, next_begin), around
+        return end, next_begin, None
 
     def _find_running(self):
         for _, _, thread in self.stacks.used:

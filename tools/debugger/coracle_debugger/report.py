@@ -5,6 +5,7 @@ import re
 import time
 
 from . import host, memory, names, waits
+from .continuation import Continuation
 from .coroutines import Wait
 
 _ACTIONS = {"lock": "waits to lock", "acquire": "waits to acquire", "scoped_acquire": "waits to acquire", "wait": "waits for",
@@ -68,6 +69,8 @@ def wait_text(snapshot, wait):
     """As `waits to lock async_mutex accounts`."""
     if wait.operation.awaits_shared and wait.object in snapshot.coroutines:
         return f"awaits {snapshot.coroutines[wait.object].function.name}"
+    if wait.object in snapshot.flights:
+        return f"awaits {Continuation.FLIGHT} of {snapshot.coroutines.of_row(snapshot.flights[wait.object]).function.name}"
     operation = wait.operation.name.rsplit("::", 1)[-1]
     if operation in _WHOLE_TEXTS:
         return _WHOLE_TEXTS[operation]
@@ -95,9 +98,9 @@ def state_text(snapshot, coroutine):
         return f"runs on thread {coroutine.thread.num}"
     if not coroutine.is_started:
         return "not started"
-    kinds = coroutine.kinds_of_children
+    kinds, idle = coroutine.kinds_of_children, coroutine.idle_generators
     spawned = sum(count for each, count in kinds if each.is_spawned)
-    awaited = [each for each, _ in kinds if not each.is_spawned]
+    awaited = [each for each, _ in kinds if not each.is_spawned and each.row not in idle]
     if awaited:
         through = {each.via.text for each in awaited if each.via is not None and each.via.text}
         called = ", ".join(dict.fromkeys(each.function.name for each in awaited))
@@ -111,6 +114,8 @@ def state_text(snapshot, coroutine):
     others = snapshot.other_waits.get(coroutine.address)
     if others:
         return other_waits_text(snapshot, others)
+    if coroutine.is_idle_generator:
+        return "suspended at a co_yield"
     awaiter = coroutine.function.awaiter(coroutine.state)
     if awaiter:
         return "suspended in " + names.tidy(awaiter)
@@ -276,10 +281,9 @@ def why(snapshot, coroutine):
     """`coracle why N`."""
     text = f"{in_line(coroutine)}, frame {coroutine.address:#x}\n"
     text += f"  {state_text(snapshot, coroutine)}\n"
-    if coroutine.children:
-        for leaf in waits.below(coroutine):
-            if not leaf.children:
-                text += f"  at the bottom of that, {in_line(leaf)} {state_text(snapshot, leaf)}\n"
+    if coroutine.children and not snapshot.graph.is_waiting(coroutine):
+        for leaf in waits.leaves(snapshot.graph, coroutine):
+            text += f"  at the bottom of that, {in_line(leaf)} {state_text(snapshot, leaf)}\n"
         return text
     for wait in snapshot.graph.waits_of(coroutine):
         executor = snapshot.executor(wait.executor)
@@ -311,9 +315,8 @@ def wakers_text(snapshot, wait, indentation):
     text, holding = "", snapshot.graph.holders(wait)
     for each, name in holding:
         text += f"{indentation}held by {in_line(each)}{f', in {name}' if name else ''}\n"
-        for leaf in waits.below(each):
-            if not leaf.children:
-                text += f"{indentation}  {'which' if leaf is each else leaf.function.name} {state_text(snapshot, leaf)}\n"
+        for leaf in waits.leaves(snapshot.graph, each):
+            text += f"{indentation}  {'which' if leaf is each else leaf.function.name} {state_text(snapshot, leaf)}\n"
     if holding or not wait.object:
         return text
     found = grouped(snapshot, indentation + "its address is in the frame of {}\n", snapshot.graph.referring(wait.object))

@@ -24,6 +24,11 @@ def below(coroutine):
         pending.extend(each.children)
 
 
+def leaves(graph, coroutine):
+    """Those of them that wait themselves, or await nothing that is known."""
+    return [each for each in below(coroutine) if not each.children or graph.is_waiting(each)]
+
+
 def lives(coroutine, name):
     """Whether a local is in scope where the coroutine is suspended, as far as anybody can tell."""
     visible = coroutine.function.visible_at(coroutine.address, coroutine.state)
@@ -182,6 +187,7 @@ class _Reached:
         self._pending = []
         self._awaiting = {}  # the address of the coroutine that awaits a child, by the child's
         self._unfinished = {}  # how many of its children have to end before a coroutine goes on
+        self._idle = {}  # generators that go on only when a coroutine does, by its address
         self._races = set()  # those that then request the others to stop
         self._leads_to = {}  # places, by the party or the place that has a pointer into them; None: by memory without an owner
         self._found_at = {}  # objects and coroutines that were not started, by their place
@@ -217,6 +223,9 @@ class _Reached:
                 timed.append(each)  # then what it awaits gets a stop request
         for each in everything.running.values():
             self._go_on(-each.thread.num)
+        for each in map(everything.of_row, everything.children):
+            self._idle[each.address] = [everything.addresses[row] for row in each.idle_generators]
+            waiting.update(each.idle_generators)
         for each in map(everything.of_row, set(range(len(everything))) - waiting):
             if each.is_started:
                 self._go_on(each.address)
@@ -320,6 +329,8 @@ class _Reached:
         while self._pending:
             party = self._pending.pop()
             self._reach(party)
+            for each in self._idle.get(party, ()):
+                self._go_on(each)
             if party in coroutines:
                 self._go_on_after(coroutines[party])
 
