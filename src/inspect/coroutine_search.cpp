@@ -59,6 +59,11 @@ constexpr std::string_view awaiter_of_shared = ">::awaiter_base";
 constexpr std::uintptr_t shared_in_awaiter = 64;
 constexpr std::uintptr_t end_of_queue_in_shared = promise_in_frame + 24;
 
+// What the callers of a single_flight wait for: compose/single_flight.hpp. If this changes,
+// tests/unit/live_coroutines_test.cpp fails.
+constexpr std::string_view flight = "single_flight";
+constexpr std::uintptr_t ended_in_flight = 32;
+
 // A channel<T>: channels/detail/guarded_buffer.hpp and channels/detail/channel_buffer.hpp. If these change,
 // tests/probes/inspector.cpp fails.
 constexpr std::uintptr_t capacity_in_channel = 16;
@@ -313,6 +318,17 @@ void coroutine_search::add_other_wait(std::uintptr_t awaiter, std::uintptr_t wai
 void coroutine_search::link(live_coroutine& each) {
   const auto shared = after_shared_.find(each.frame);
   each.next = shared != after_shared_.end() ? shared->second : reader_.continuation_of(each.frame);
+  if (const char* const by = each.next.parent == 0 ? through(each) : nullptr; by && by == flight)
+    each.next.parent = waiting_for(each.next.at + ended_in_flight);
+}
+
+/// Returns the frame of a coroutine that waits for the object; 0 if none does.
+std::uintptr_t coroutine_search::waiting_for(std::uintptr_t object) const {
+  const auto waits = [object](const auto& one) { return one.object == object; };
+  for (const live_coroutine& each : found_) {
+    if ((each.waits && waits(*each.waits)) || std::ranges::any_of(each.other_waits, waits)) return each.frame;
+  }
+  return 0;
 }
 
 /// No coroutine awaits itself: of the links in a circle one is wrong, and those of tasks are the surest.

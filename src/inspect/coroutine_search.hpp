@@ -114,6 +114,7 @@ class coroutine_search {
   void add_other_wait(std::uintptr_t awaiter, std::uintptr_t waiting, std::string text,
                       std::uintptr_t object = 0);
   void link(live_coroutine& each);
+  [[nodiscard]] std::uintptr_t waiting_for(std::uintptr_t object) const;
   void cut_circles();
   void find_referring();
   [[nodiscard]] std::string with_name_of_object(std::string text, std::uintptr_t object) const;

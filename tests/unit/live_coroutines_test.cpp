@@ -8,6 +8,7 @@
 #include <chrono>
 #include <coracle/channels/channel.hpp>
 #include <coracle/compose/as_outcome.hpp>
+#include <coracle/compose/single_flight.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/shared_task.hpp>
@@ -88,6 +89,10 @@ task<> await_any_of_three(async_manual_reset_event& event) {
 }
 task<> await_all_of_two(async_manual_reset_event& event) { co_await when_all(event, await_forever(event)); }
 task<> await_any_of_two(async_manual_reset_event& event) { co_await when_any(event, await_forever(event)); }
+task<> ask_once(single_flight<int, void>& questions, async_manual_reset_event& event) {
+  const auto work = [&event] { return await_forever(event); };
+  co_await questions.run(1, work);
+}
 async_manual_reset_event front_door;
 channel<int> letters(1);
 task<> await_visitor() { co_await as_outcome(when_any(front_door, letters.recv())); }
@@ -368,6 +373,25 @@ TEST_CASE("live_coroutines: a shared_task is below what awaited it first" * doct
   async_manual_reset_event door;
   CHECK(listed_below("await_shared", await_shared(door), door) ==
         "1 await_one; 1 await_one; 1 share; 2 share; ");
+}
+
+TEST_CASE("live_coroutines: the work of a single_flight is below one of its callers" *
+          doctest::skip(!is_searched)) {
+  async_manual_reset_event door;
+  single_flight<int, void> questions;
+  auto first = testing::poll(ask_once(questions, door));
+  REQUIRE(!first.run());
+  auto second = testing::poll(ask_once(questions, door));
+  REQUIRE(!second.run());
+  first.request_stop();
+  CHECK(first.run());
+  const std::string text = without_namespace(live_coroutines());
+  CAPTURE(text);
+  CHECK(has_tree(text, {"ask_once  (", "single_flight::run_shared  (", "single_flight::carry_out  (",
+                        "await_forever  ("}));
+  door.set();
+  while (first.step()) continue;  // the work is resumed there
+  CHECK(second.run());
 }
 
 TEST_CASE("live_coroutines: what is no coroutine waits in the combinator that awaits it" *
