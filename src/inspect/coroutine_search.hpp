@@ -111,6 +111,7 @@ class coroutine_search {
   [[nodiscard]] bool add_await_of_shared(std::uintptr_t node, std::uintptr_t link);
   void add_io(std::uintptr_t operation);
   void add_timer(std::uintptr_t operation);
+  void add_callback(std::uintptr_t meeting);
   void add_other_wait(std::uintptr_t awaiter, std::uintptr_t waiting, std::string text,
                       std::uintptr_t object = 0);
   void link(live_coroutine& each);

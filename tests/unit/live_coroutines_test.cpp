@@ -8,6 +8,7 @@
 #include <chrono>
 #include <coracle/channels/channel.hpp>
 #include <coracle/compose/as_outcome.hpp>
+#include <coracle/compose/from_callback.hpp>
 #include <coracle/compose/single_flight.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
@@ -23,6 +24,8 @@
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/sync/async_shared_mutex.hpp>
+#include <coracle/sync/multi_producer_sequencer.hpp>
+#include <coracle/sync/sequence_barrier.hpp>
 #include <coracle/testing/poll.hpp>
 #include <coracle/testing/simulation/simulation.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
@@ -238,6 +241,17 @@ struct end_of_child {
 end_of_child at_end;
 
 task<> read_shared(async_shared_mutex& mutex) { const auto lock = co_await mutex.scoped_lock_shared_async(); }
+sequence_barrier<> progress;
+task<> await_progress() { co_await progress.wait_until_published(3); }
+task<> claim_two(multi_producer_sequencer<>& slots) {
+  co_await slots.claim_one();
+  co_await slots.claim_one();
+}
+task<> await_call(std::vector<completion<void>>& calls) {
+  const auto start = [&calls](completion<void> done) { calls.push_back(std::move(done)); };
+  auto operation = from_callback(start);
+  co_await std::move(operation);
+}
 task<> meet(async_barrier<>& barrier) { co_await barrier.arrive_and_wait(); }
 task<> await_change(async_mutex& mutex, async_condition_variable& changed) {
   auto lock = co_await mutex.scoped_lock_async();
@@ -347,7 +361,7 @@ TEST_CASE("live_coroutines: what waits for a shared mutex, a barrier or a condit
     return text.substr(at, text.find('\n', at) - at);
   };
   CHECK(line("read_shared").find(")  waits to lock async_shared_mutex") != std::string::npos);
-  CHECK(line("meet").ends_with(")  waits for the others at async_barrier<>"));
+  CHECK(line("meet").find(")  waits for the others at async_barrier<>") != std::string::npos);
   CHECK(line("await_change").find(")  waits for async_condition_variable") != std::string::npos);
   CHECK(line("await_condition").find(")  waits for async_condition_variable") != std::string::npos);
   shared.unlock();
@@ -356,6 +370,28 @@ TEST_CASE("live_coroutines: what waits for a shared mutex, a barrier or a condit
   holds = true;
   changed.notify_all();
   for (auto* each : {&reader, &first, &unconditional, &conditional}) CHECK(each->run());
+}
+
+TEST_CASE("live_coroutines: what waits for a number, for a slot or for a callback" *
+          doctest::skip(!is_searched)) {
+  sequence_barrier<> consumed;
+  multi_producer_sequencer<> slots{consumed, 1};
+  std::vector<completion<void>> calls;
+  auto follower = testing::poll(await_progress());
+  auto producer = testing::poll(claim_two(slots));
+  auto caller = testing::poll(await_call(calls));
+  for (auto* each : {&follower, &producer, &caller}) REQUIRE(!each->run());
+  const auto text = [] { return without_namespace(live_coroutines()); };
+  CHECK(text().find(")  waits for a number of sequence_barrier progress; ") != std::string::npos);
+  CHECK(text().find(")  waits for a free slot of multi_producer_sequencer; ") != std::string::npos);
+  CHECK(text().find(")  waits for an operation of from_callback()\n") != std::string::npos);
+  calls.front()();
+  CHECK(caller.run());
+  CHECK(text().find("from_callback") == std::string::npos);
+  progress.publish(3);
+  CHECK(follower.run());
+  consumed.publish(0);
+  CHECK(producer.run());
 }
 
 TEST_CASE("live_coroutines: the branches of a combinator are below the coroutine that awaits it" *

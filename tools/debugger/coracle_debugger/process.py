@@ -16,7 +16,8 @@ from .coroutines import Coroutines, Point, Run, Wait, WaitKind
 
 _EXECUTOR, _RUN_OF_LISTENER = 16, 24  # in a queued_waiter: behind the handle and the link
 _CONTENDERS = {"contender<async_mutex>": 104, "contender<async_semaphore>": 104, "async_shared_mutex::request": 112}
-_NODE_SIZES = {"queued_waiter": 64, **_CONTENDERS, "async_condition_variable::sleeper": 112}
+_NODE_SIZES = {"queued_waiter": 64, **_CONTENDERS, "async_condition_variable::sleeper": 112,
+               "sequence_waiter": 104}  # with what waits_for_sequence has behind it
 _COROUTINE_OF_CONTENDER = 80
 # The body in the awaiter of a shared_task, and where its promise keeps its queue (core/shared_task.hpp). tests/debugger fails if
 # they change.
@@ -36,6 +37,7 @@ _DESCRIPTOR_IN_RECORD = 8
 # In an io_service::timed_schedule_operation (io/io_service.hpp). tests/debugger fails if they change.
 _RUN_IN_TIMER, _DUE_IN_TIMER, _PROGRESS_IN_TIMER, _SUSPENDED_IN_TIMER = 88, 64, 80, 137
 _TIMER_WAITS = 1  # of timer::state
+_STATE_OF_CALLBACK, _IS_SUSPENDED, _FLAGS_OF_CALLBACK = 56, 1, 3  # in a callback_meeting (compose/completion.hpp)
 # The functions that block a thread until an awaitable is done, as far as they are not inlined.
 _AWAITS = re.compile(r"\bwaiting_thread::wait\b|\bprocess_until_over\b|\bio_loop::run\(coracle::detail::io_run")
 _CALL_IN_BLOCKING, _SERVED = 72, 2  # in a blocking_call (exec/blocking.hpp)
@@ -54,6 +56,8 @@ class Operation:
 
     def __init__(self, name, kind, type_name):
         name = re.sub(r"_operation<.*>$", "_operation", name)
+        name = re.sub(r"^sequence_wait<(\w+)<.*", r"\1::number_operation", name)
+        name = re.sub(r"^(multi_producer_sequencer)<.*>::", r"\1::", name)
         self.name = name  # as async_mutex::lock_operation
         self.type_name = type_name  # the same as debug information has it, with template arguments
         self.primitive = re.sub(r"::([a-z_]*_operation|awaiter_base)$", "", name)  # as async_mutex
@@ -88,7 +92,14 @@ class TimerWait:
 OtherWait = collections.namedtuple("OtherWait", "node through what after")
 OtherWait.__doc__ = """A wait in an operation inside a coroutine's frame: where, through what or None, a Wait or what is like
 one, and what goes on at its end."""
-_IO, _TIMER = object(), object()  # the kinds of io_operation::stopped and timed_schedule_operation::stopped
+class CallbackWait:
+    """A from_callback() whose operation has not completed."""
+
+    text = "waits for an operation of from_callback()"
+
+
+# The kinds of io_operation::stopped, timed_schedule_operation::stopped and callback_awaiter::stop_requested.
+_IO, _TIMER, _CALLBACK = object(), object(), object()
 
 
 def _place_of_object(operation, kind):
@@ -96,15 +107,20 @@ def _place_of_object(operation, kind):
     found = host.find_type(operation)
     if found is not None:
         return _first_reference(found)
-    has_object = re.search(r"(event|mutex|semaphore|channel|condition_variable)\b.*_operation(<.*>)?$", operation)
+    has_object = re.search(r"(event|mutex|semaphore|channel|condition_variable|barrier|sequencer)\b.*_operation(<.*>)?$|"
+                           r"\bsequence_wait<", operation)
     return _NODE_SIZES.get(kind) if has_object else None
+
+
+# A base class that has what its operation refers to.
+_OPERATION = re.compile(r"[\w:]*_operation(<|$)|[\w:]*\bmulti_producer_sequencer<.*>::claim<")
 
 
 def _first_reference(operation):
     """The offset of the member that refers to the object, as `mutex_`."""
     for field in operation.fields:
         if field.is_base:
-            found = _first_reference(field.type) if re.match(r"[\w:]*_operation(<|$)", str(field.name)) else None
+            found = _first_reference(field.type) if re.match(_OPERATION, str(field.name)) else None
             if found is not None:
                 return field.offset + found
         elif field.type.is_reference or field.type.is_pointer:
@@ -158,7 +174,7 @@ class Process:
         for start, words, places_of in memory.pointers_into(memory.code_ranges(), self.stacks, matters):
             for value, places in places_of.items():
                 kind = kinds[value]
-                if isinstance(kind, Operation) or kind in (_IO, _TIMER):
+                if isinstance(kind, Operation) or kind in (_IO, _TIMER, _CALLBACK):
                     waiters.append((kind, start, words, places))
                 else:
                     self._add_frames(kind, start, words, places)
@@ -168,6 +184,8 @@ class Process:
                 self._add_io(*copied)
             elif kind is _TIMER:
                 self._add_timers(*copied)
+            elif kind is _CALLBACK:
+                self._add_callbacks(*copied)
             elif kind.name == "blocking_call":
                 self._add_blocking(kind, *copied)
             else:
@@ -295,6 +313,13 @@ class Process:
             if (progress, suspended) == (_TIMER_WAITS, 1):
                 self._add_other_wait(node, words[place - _RUN_IN_TIMER // memory.WORD], TimerWait())
 
+    def _add_callbacks(self, start, words, places):
+        """Of a copy, the operations of from_callback(). A frame keeps what is left of those that have completed."""
+        for place in places:
+            node = start + place * memory.WORD - _RUN_OF_LISTENER
+            if (memory.number(node + _STATE_OF_CALLBACK, 4) or 0) & _FLAGS_OF_CALLBACK == _IS_SUSPENDED:
+                self._add_other_wait(node, words[place - _RUN_OF_LISTENER // memory.WORD], CallbackWait())
+
     def _add_blocking(self, operation, start, words, places):
         """Of a copy, the blocking() whose calls have not returned. The wait may end by itself, so it has no object."""
         running = Operation(f"running_{operation.name}", "queued_waiter", "")
@@ -332,6 +357,8 @@ class Process:
             return _IO
         if re.search(r"\btimed_schedule_operation::stopped\b", symbol):
             return _TIMER
+        if re.search(r"\bcallback_awaiter<.*>::stop_requested\b", symbol):
+            return _CALLBACK
         if "stoppable_wait<" in symbol and ">::stop_requested" in symbol:
             arguments = names.template_arguments(names.tidy(symbol), "stoppable_wait")
             if len(arguments) == 2:

@@ -13,7 +13,8 @@ _ACTIONS = {"lock": "waits to lock", "acquire": "waits to acquire", "scoped_acqu
             "recv": "waits to receive from", "send": "waits to send to", "send_copy": "waits to send to",
             "enter": "waits to lock",
             "join": "waits for the children of", "changed": "waits for a change of", "tick": "waits for a tick of",
-            "arrive": "waits for the others at"}
+            "arrive": "waits for the others at", "number": "waits for a number of", "claim": "waits for a free slot of",
+            "claim_one": "waits for a free slot of"}
 _WHOLE_TEXTS = {"sleep_operation": "sleeps", "wait_for_more": "waits for the next value of a broadcast or watched_value",
                 "blocking_call": "waits for a thread to make its blocking call",
                 "running_blocking_call": "waits for its blocking call to return"}

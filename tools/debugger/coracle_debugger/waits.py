@@ -155,8 +155,12 @@ class Graph:
 
     def _waiting_holder(self, coroutine):
         """The one that has to go on before the lock that the coroutine waits for is released, if it waits, too."""
-        holder = next(iter(self.holders(coroutine.waits[0])), (None, None))[0]
-        return next((leaf for leaf in below(holder) if self.is_waiting(leaf)), None) if holder is not None else None
+        wait = coroutine.waits[0]
+        holders = [holder for holder, _ in self.holders(wait)]
+        if wait.primitive == "async_semaphore" and len(holders) != 1:
+            return None  # another one may release it
+        waiting = (next((leaf for leaf in below(holder) if self.is_waiting(leaf)), None) for holder in holders)
+        return next(filter(None, waiting), None)
 
     def endless(self):
         """The waiting coroutines that nothing can wake which can go on itself. Only a stop request could end their waits.
@@ -265,7 +269,9 @@ class _Reached:
             self._lead(self._party(at.owner), (at.begin, at.end))
 
     def _sure_holders(self, address):
-        """Of a lock whose holders are known for sure, only they matter."""
+        """Of a lock whose holders are known for sure, only they matter. Any code may release a semaphore."""
+        if self.graph.objects[address].primitive == "async_semaphore":
+            return []
         holders = self.graph.holders(self.graph.objects[address])
         if all(name and each.function.visible_at(each.address, each.state) for each, name in holders):
             return [each.address for each, _ in holders]
