@@ -385,6 +385,22 @@ def complaints_about_roots():
         yield f"roots are named as\n{text}"
 
 
+def complaints_about_line_tables():
+    """Whether a thread that waits in the library is known as such if that has line tables only: then clang's names have no
+    namespace. What is inlined into a template may be the program's."""
+    lines = ("from coracle_debugger import host, names, process", "import contextlib, types",
+             "def frame(name, inlined, at=0, library=None):\n"
+             " return types.SimpleNamespace(name=name, is_inlined=inlined, address=at, library=library)",
+             "names.symbol_around = {1: 'coracle::pool::work(x<int>)', 2: 'void coracle::call<int>(int)', 3: 'main'}.get",
+             "syscall = frame('syscall', False, 0, '/lib/libc.so.6')",
+             "def blocked(*frames):\n host.frames_of = lambda _: contextlib.nullcontext([syscall, *frames])\n"
+             " return process.is_blocked_by_coracle(None)",
+             "print([blocked(frame('park', True), frame('work', False, at)) for at in (1, 2, 3)])")
+    text = recorded(gdb("-ex", r"echo (gdb) \n", *(part for line in lines for part in ("-ex", f"python exec({line!r})"))))
+    if text != "(gdb) \n[True, False, False]\n":
+        yield f"threads that wait in a library with line tables only are found as\n{text}"
+
+
 def complaints_about_link_time():
     """Whether symbols lose what link-time optimisation appends, in the forms of gdb and lldb and as the linker has them."""
     expected = {"f() [clone .actor] [clone .lto_priv.0] [clone .cold]": "f() [clone .actor] [clone .cold]",
@@ -502,7 +518,7 @@ def main():
                     update(scenario, build, text)
                 failed += is_other_than_expected(f"{scenario} in {debugger}", text, expected_file(scenario, build))
     for complaint in (*complaints_about_coracle_ps(program, build), *complaints_about_frame_memory(program),
-                      *complaints_about_crowd(program), *complaints_about_missing_symbols(program), *complaints_about_probe(), *complaints_about_roots(),
+                      *complaints_about_crowd(program), *complaints_about_missing_symbols(program), *complaints_about_probe(), *complaints_about_roots(), *complaints_about_line_tables(),
                       *complaints_about_guard_pages(), *complaints_about_link_time()):
         failed += 1
         print(complaint)

@@ -630,19 +630,30 @@ def local_of_thread(thread, address):
 
 def is_blocked_by_coracle(thread):
     """Whether a thread sleeps inside the library: in sync_wait(), or without work."""
+    has_inlined = False
     with host.frames_of(thread) as frames:
         for index, frame in enumerate(itertools.islice(frames, _MOST_FRAMES)):
             if index == 0 and not re.search("syscall|futex|wait|poll|sleep", frame.name):
                 return False  # it may be on its way back to the program
             if frame.name and not (frame.library and memory.SYSTEM_LIBRARIES.search(frame.library)):
-                return re.search(r"^(void |bool )?coracle::", frame.name) is not None
+                name = _name_of(frame)
+                is_coracles = re.search(r"^(void |bool )?coracle::", name) is not None
+                if frame.is_inlined and not is_coracles:
+                    has_inlined = True  # with clang's -g1 a function of the library has no namespace, where it is inlined
+                else:
+                    return is_coracles and not (has_inlined and "<" in name.partition("(")[0])
     return False
+
+
+def _name_of(frame):
+    """That of the symbol table, where there is one: with clang's -g1, the debugger's has no namespace."""
+    return frame.name if frame.is_inlined else names.symbol_around(frame.address) or frame.name or ""
 
 
 def awaits_in_plain_code(thread):
     """Whether a thread is blocked in sync_wait() or io_service::run()."""
     with host.frames_of(thread) as frames:
-        return any(_AWAITS.search(frame.name or "") for frame in itertools.islice(frames, _MOST_FRAMES))
+        return any(_AWAITS.search(_name_of(frame) or "") for frame in itertools.islice(frames, _MOST_FRAMES))
 
 
 def _running_on(thread, coroutines):
