@@ -450,6 +450,7 @@ static_thread_pool::~static_thread_pool() {
   // While state_ still points there, since what runs now posts to this pool: libc++'s ~unique_ptr() clears it
   // first.
   state_->stop();
+  detail::mark_destroyed(*this);
 }
 void static_thread_pool::post(resumption& item) noexcept {
   if (detail::are_turns_watched()) [[unlikely]]
