@@ -63,6 +63,16 @@ task<> find_twice() {
   event answered;
   co_await when_all(find(answers, answered), find(answers, answered));
 }
+task<> join_own(async_scope& scope) {
+  co_await this_task::yield();
+  co_await scope.join();
+}
+task<> spawn_one() {
+  async_scope scope;
+  event left;
+  scope.spawn(join_own(scope));
+  co_await left;
+}
 task<> tell_that_it_hangs() {
   for (int turn = 0; turn != 10; ++turn) co_await this_task::yield();
   std::puts("hangs");
@@ -70,7 +80,7 @@ task<> tell_that_it_hangs() {
 }
 task<> run_all() {
   co_await when_all(visit_all(), race_all(), look(), ask_all(), ask_in_turn(), pass_all_on(), find_twice(),
-                    tell_that_it_hangs());
+                    spawn_one(), tell_that_it_hangs());
 }
 }  // namespace
 

@@ -70,9 +70,14 @@ class Continuation:
 
     def is_joined_by(self, coroutine):
         """Whether the coroutine waits for all children of that scope. Always false without debug information."""
-        scope, place = self.scope(), _place_of_joiner()
-        joiner = memory.word(scope + place) if scope and place is not None else None
+        joiner = self.joiner_of(self.scope())
         return joiner is not None and coroutine.address <= joiner < coroutine.address + coroutine.size
+
+    @staticmethod
+    def joiner_of(scope):
+        """The handle of what waits for all children of a scope. None without debug information."""
+        place = _place_of_joiner()
+        return memory.word(scope + place) if scope and place is not None else None
 
     def spawned_at(self):
         """file:line of the spawn(), if it is the child of an async_scope."""

@@ -573,7 +573,10 @@ class Process:
 
     def _member_of_referred(self, address):
         """As `jobs of state`, if a coroutine has a reference to the object of which it is a member."""
-        for begin, kind, _ in self.wholes_of(address):
+        wholes = self.wholes_of(address)
+        if address in self._referred:
+            wholes.append(self._referred[address])  # which may be a reference to its first member
+        for begin, kind, _ in wholes:
             member = functions.member_at(kind, address - begin)
             if member:
                 return f"{member[1:]} of {names.short_type(kind.name)}"

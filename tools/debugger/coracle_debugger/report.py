@@ -112,6 +112,8 @@ def state_text(snapshot, coroutine):
         return wait_text(snapshot, coroutine.waits[0])
     if spawned:
         return f"its async_scope has {spawned:,} child{'ren' if spawned != 1 else ''}"
+    if coroutine.row in snapshot.graph.joins:
+        return f"waits for the children of async_scope {snapshot.where_is(snapshot.graph.joins[coroutine.row])}"
     others = snapshot.other_waits.get(coroutine.address)
     if others:
         return other_waits_text(snapshot, others)
@@ -239,8 +241,12 @@ def in_line(coroutine):
 
 
 def deadlocks(snapshot):
-    """The circles of coroutines that wait for locks of one another."""
-    return "".join(_circle_text(snapshot, circle) for circle in snapshot.graph.circles())
+    """The circles of coroutines that wait for locks of one another, and those that wait for their own end."""
+    text = "".join(_circle_text(snapshot, circle) for circle in snapshot.graph.circles())
+    for each in snapshot.graph.joined_by_themselves:
+        text += "DEADLOCK: this waits for the children of an async_scope, and is one of them or is awaited by one\n"
+        text += f"    {in_line(each)} {state_text(snapshot, each)}\n"
+    return text
 
 
 def _circle_text(snapshot, circle):
@@ -252,8 +258,11 @@ def _circle_text(snapshot, circle):
             text = f"DEADLOCK: this waits for a lock that it holds itself{where}\n"
     else:
         text = "DEADLOCK: each of these waits for a lock that the next one holds\n"
+    objects = {each.waits[0].object for each in circle}
+    are_alike = len({snapshot.where_is(each) for each in objects}) < len(objects)  # as the same member of several objects
     for each in circle:
-        text += f"    {in_line(each)} {wait_text(snapshot, each.waits[0])}\n"
+        at = f" at {each.waits[0].object:#x}" if are_alike else ""
+        text += f"    {in_line(each)} {wait_text(snapshot, each.waits[0])}{at}\n"
     return text
 
 

@@ -6,6 +6,7 @@ import re
 
 from . import memory, names, process
 from .branches import Branches
+from .continuation import Continuation
 from .coroutines import Coroutine
 
 _LOCKABLE = ("async_mutex", "async_semaphore", "async_shared_mutex")
@@ -55,11 +56,30 @@ class Graph:
         self.waiting = set(kinds).difference(everything.running, (row for row in parents if everything.of_row(row).awaited))
         # A WaitKind of each object that is waited for, by its address.
         self.objects = {kind.object: kind for kind in dict.fromkeys(map(kinds.__getitem__, self.waiting)) if kind.object}
+        self.joins = self._find_joins()  # the scope whose children it waits for, by a coroutine's row
         # Branches by row, of those that wait for several objects, or for some and for coroutines.
         self.branching = {everything.rows[each]: Branches(snapshot, everything[each]) for each in snapshot.other_waits}
         self.branching = {row: each for row, each in self.branching.items() if each.wait_for_objects}
         for each in self.branching.values():
             self.objects.update((wait.object, wait.kind) for wait in each.waits if wait.object not in self.objects)
+
+    def _find_joins(self):
+        everything = self.snapshot.coroutines
+        children = [via[0] for via in everything.vias if via is not None and via[1] == "async_scope"]
+        joiners = {scope: self.snapshot.owner_of(Continuation.joiner_of(scope) or 0)
+                   for scope in set(memory.words(children, Continuation.SCOPE))}
+        return {joiner.row: scope for scope, joiner in joiners.items() if joiner is not None}
+
+    @functools.cached_property
+    def joined_by_themselves(self):
+        """Coroutines that wait for the children of a scope, and are or are awaited by one of them."""
+        return [each for each in map(self.snapshot.coroutines.of_row, sorted(self.joins)) if self._is_below(each, self.joins[each.row])]
+
+    @staticmethod
+    def _is_below(coroutine, scope):
+        while coroutine is not None and (coroutine.via is None or coroutine.via.scope() != scope):
+            coroutine = coroutine.parent
+        return coroutine is not None
 
     def is_waiting(self, coroutine):
         """Whether it waits itself, and is no parent of one that does."""
@@ -210,6 +230,7 @@ class _Reached:
             if waits_for_other or not process.is_blocked_by_coracle(thread):
                 self._go_on(-thread.num)
         waiting, timed = self.graph.waiting & everything.waits.sure() | self.graph.branching.keys(), []
+        waiting.update(each.row for each in self.graph.joined_by_themselves)
         with_deadline = set(filter(_stops_at_deadline, self.graph.snapshot.functions.values()))
         for row in everything.children.keys() | self.graph.branching.keys():
             each, branches = everything.of_row(row), self.graph.branching.get(row)
