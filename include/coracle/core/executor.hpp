@@ -48,8 +48,8 @@ class executor {
 [[nodiscard]] inline executor* current_executor() noexcept { return detail::this_thread().current; }
 
 namespace detail {
-/// The last step of the destructor of an executor: a coroutine that is woken there afterwards ends the program
-/// with a message, as long as the memory is not used for something else.
+/// The last step of the destructor of an executor: a coroutine that is woken there afterwards ends the
+/// program with a message, as long as the memory is not used for something else.
 void mark_destroyed(executor& gone) noexcept;
 
 /// Counts a ready await. Returns true if it is time to give_way().

@@ -102,12 +102,21 @@ class Graph:
 
     def referring(self, address):
         """Coroutines that do not wait for the object, and have its address: one of them may be the one that is to wake."""
-        found, waiters = {}, {id(each) for each in self.all_waiters(address)}
-        for place, _ in memory.pointers_between(address, address + 1):
-            owner = self.snapshot.owner_of(place)
-            if owner is not None and id(owner) not in waiters:
-                found[owner.address] = owner
-        return list(found.values())
+        waiters = {id(each) for each in self.all_waiters(address)}
+        return [each for each in self._referring.get(address, {}).values() if id(each) not in waiters]
+
+    @functools.cached_property
+    def _referring(self):
+        """{address of an object that is waited for: {address: coroutine} of those that have it}."""
+        found, clusters = {address: {} for address in self.objects}, {}
+        for address in found:
+            clusters.setdefault(address >> _CLUSTER, []).append(address)
+        for cluster in clusters.values():
+            for place, word in memory.pointers_between(min(cluster), max(cluster) + 1):
+                owner = self.snapshot.owner_of(place) if word in found else None
+                if owner is not None:
+                    found[word][owner.address] = owner
+        return found
 
     def referring_to_whole(self, address):
         """Coroutines that do not wait for the object, and have a reference to one of which it is a member."""
