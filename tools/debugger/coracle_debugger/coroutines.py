@@ -149,9 +149,9 @@ class Coroutine:
     @property
     def idle_generators(self):
         """The rows of those that it has asked for an element before, and does not now: it waits itself, or awaits a task."""
-        direct = [row for row in self._all.children.get(self.row, ()) if self._all.vias[row] is None]
-        if not direct:
+        if self.row not in self._all.may_have_idle_generators:
             return set()
+        direct = [row for row in self._all.children[self.row] if self._all.vias[row] is None]
         if self._is_queued():
             return set(direct)
         others = [row for row in direct if not self._all.points[row].function.is_generator]
@@ -286,6 +286,12 @@ class Coroutines:
             if len(siblings) > 1:
                 siblings.sort(key=self.addresses.__getitem__)
         return found
+
+    @functools.cached_property
+    def may_have_idle_generators(self):
+        """The rows of parents that wait themselves, or all parents if there are generators."""
+        has_some = any(each.function.is_generator for each in set(self.points))
+        return self.children.keys() if has_some else self.children.keys() & self.waits.kinds.keys()
 
     def roots(self):
         """Those that no coroutine awaits, by address."""

@@ -257,7 +257,7 @@ class _Reached:
                 timed.append(each)  # then what it awaits gets a stop request
         for each in everything.running.values():
             self._go_on(-each.thread.num)
-        for each in map(everything.of_row, everything.children):
+        for each in map(everything.of_row, everything.may_have_idle_generators):
             self._idle[each.address] = [everything.addresses[row] for row in each.idle_generators]
             waiting.update(each.idle_generators)
         for each in map(everything.of_row, set(range(len(everything))) - waiting):
