@@ -1,6 +1,7 @@
-// src/core/executor.cpp -- wake-ups outside any executor, on a bounded stack.
+// src/core/executor.cpp -- wake-ups outside any executor, on a bounded stack, and on one that is gone.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/executor.hpp>
+#include <new>
 
 namespace coracle::detail {
 bool give_way(resumption& self) noexcept {
@@ -61,6 +62,22 @@ void resume_here(resumption& item) noexcept {
   if (this_thread().has_something_left()) [[unlikely]]
     run_what_is_left();
   ++this_thread().wakes_left;
+}
+
+namespace {
+class destroyed_executor final : public executor {
+  void post(resumption&) noexcept override {
+    fail(
+        "a coroutine was woken on a scheduler that was destroyed while it waited: end everything that runs "
+        "on a scheduler before it is destroyed");
+  }
+};
+}  // namespace
+
+void mark_destroyed(executor& gone) noexcept {
+  static_assert(sizeof(destroyed_executor) == sizeof(executor));
+  ::new (static_cast<void*>(&gone)) destroyed_executor;
+  __asm__ volatile("" : : "r"(&gone) : "memory");  // the compiler may drop stores to what is destroyed
 }
 
 void wake_several(waiter* first) noexcept {

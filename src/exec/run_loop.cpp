@@ -17,6 +17,7 @@ detail::atomic<std::uint32_t>& low_half(detail::atomic<std::uintptr_t>& word) no
 run_loop::~run_loop() {
   CORACLE_REQUIRE(!queue_ && (state_.load(detail::memory_order_relaxed) & ~stopping) == 0,
                   "a run_loop was destroyed with coroutines in its queue: join them first");
+  detail::mark_destroyed(*this);
 }
 
 void run_loop::post(resumption& item) noexcept {

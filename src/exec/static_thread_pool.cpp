@@ -448,6 +448,7 @@ static_thread_pool::~static_thread_pool() {
                   "thread outside it");
   state_->stop();  // what runs now posts to this pool
   delete state_;
+  detail::mark_destroyed(*this);
 }
 void static_thread_pool::post(resumption& item) noexcept {
   if (detail::are_turns_watched()) [[unlikely]]

@@ -171,6 +171,7 @@ strand::strand(scheduler_ref underlying) : strand(executor_of(underlying)) {}
 strand::~strand() {
   if (current_executor() == this) detail::this_thread().current = &state_->underlying();
   state_->abandon();
+  detail::mark_destroyed(*this);
 }
 void strand::post(resumption& item) noexcept { state_->post(item); }
 timer_service* strand::timers() noexcept { return state_->underlying().timers(); }

@@ -160,6 +160,7 @@ continuation_kind kind_of_continuation(const char* symbol) noexcept {
       {"10ended_workI", {"", true}},
       {"13parent_bridge", {"", true}},
       {"20wait_until_operation", {"", true}},
+      {"13single_flightI", {"single_flight", false}},
       {"6io_run", {"io_service::run()", false}},
       {"17virtual_time_loop", {"virtual_time_loop::run()", false}},
       {"7testing6polled", {"testing::poll()", false}},

@@ -42,16 +42,20 @@ constexpr std::uintptr_t waiting_timer = 1;
 constexpr std::uintptr_t suspended_in_timer = 136;  // its second byte
 // A blocking call: exec/blocking.hpp. If this changes, tests/probes/inspector.cpp fails.
 constexpr std::uintptr_t call_in_blocking = 72;  // null once it has returned
+// A from_callback(): compose/completion.hpp. If this changes, tests/unit/live_coroutines_test.cpp fails.
+constexpr std::uintptr_t state_in_callback = 56;
+constexpr std::uintptr_t suspended_callback = 1, flags_of_callback = 3;
 struct kind_of_waiter {
   std::string_view name;
-  std::uintptr_t size;  // the address of the object follows
+  std::uintptr_t size;  // with what other base classes have; the address of the object follows
   std::uintptr_t coroutine;
 };
 constexpr kind_of_waiter kinds_of_waiters[] = {{"queued_waiter", 64, 0},
                                                {"contender<async_mutex>", 104, 80},
                                                {"contender<async_semaphore>", 104, 80},
                                                {"async_shared_mutex::request", 112, 80},
-                                               {"async_condition_variable::sleeper", 112, 0}};
+                                               {"async_condition_variable::sleeper", 112, 0},
+                                               {"sequence_waiter", 104, 0}};
 
 // The awaiter of a shared_task, and where the body keeps its queue: core/shared_task.hpp. If these change,
 // tests/unit/live_coroutines_test.cpp fails.
@@ -59,13 +63,19 @@ constexpr std::string_view awaiter_of_shared = ">::awaiter_base";
 constexpr std::uintptr_t shared_in_awaiter = 64;
 constexpr std::uintptr_t end_of_queue_in_shared = promise_in_frame + 24;
 
+// What the callers of a single_flight wait for: compose/single_flight.hpp. If this changes,
+// tests/unit/live_coroutines_test.cpp fails.
+constexpr std::string_view flight = "single_flight";
+constexpr std::uintptr_t ended_in_flight = 32;
+
 // A channel<T>: channels/detail/guarded_buffer.hpp and channels/detail/channel_buffer.hpp. If these change,
 // tests/probes/inspector.cpp fails.
 constexpr std::uintptr_t capacity_in_channel = 16;
 constexpr std::uintptr_t size_in_channel = 40;
 
 /// The operations that refer to their object there.
-constexpr std::string_view with_object[] = {"event", "mutex", "semaphore", "channel", "condition_variable"};
+constexpr std::string_view with_object[] = {
+    "event", "mutex", "semaphore", "channel", "condition_variable", "barrier", "sequence"};
 
 struct action {
   std::string_view operation;
@@ -83,6 +93,9 @@ constexpr action actions[] = {{"lock", "waits to lock "},
                               {"changed", "waits for a change of "},
                               {"tick", "waits for a tick of "},
                               {"arrive", "waits for the others at "},
+                              {"number", "waits for a number of "},
+                              {"claim", "waits for a free slot of "},
+                              {"claim_one", "waits for a free slot of "},
                               {"awaiter_base", "waits for the end of "}};
 
 /// The arguments of the first `name<...>` in a demangled name.
@@ -120,18 +133,26 @@ std::string primitive_of(std::string_view operation) {
   return (has_ring_buffer(arguments) ? "channel<" : "unbounded_channel<") + std::string(arguments[0]) + ">";
 }
 /// `async_shared_mutex::enter_operation` of one with template arguments.
-std::string_view without_arguments(std::string_view operation) {
+std::string without_arguments(std::string_view operation) {
+  constexpr std::string_view number = "sequence_wait<", sequencer = "multi_producer_sequencer";
+  if (operation.starts_with(number)) {
+    operation.remove_prefix(number.size());
+    return std::string(operation.substr(0, operation.find('<'))) + "::number_operation";
+  }
+  if (operation.starts_with(sequencer))
+    return std::string(sequencer) + std::string(operation.substr(operation.rfind("::")));
   constexpr std::string_view end = "_operation<";
   const std::size_t at = operation.find(end);
-  return operation.ends_with('>') && at != operation.npos ? operation.substr(0, at + end.size() - 1)
-                                                          : operation;
+  return std::string(operation.ends_with('>') && at != operation.npos
+                         ? operation.substr(0, at + end.size() - 1)
+                         : operation);
 }
 }  // namespace
 
 std::string operation_of(const char* symbol) {
   const std::string name = demangled(symbol);
   const auto arguments = template_arguments(name, "stoppable_wait");
-  return arguments.size() == 2 ? std::string(without_arguments(arguments[0])) : std::string();
+  return arguments.size() == 2 ? without_arguments(arguments[0]) : std::string();
 }
 std::string text_of_operation(std::string_view operation) {
   if (operation == "sleep_operation") return "sleeps";
@@ -206,7 +227,7 @@ void coroutine_search::find_frames() {
     std::string_view symbol;
   };
   std::vector<waiter> waiters;
-  std::vector<std::uintptr_t> operations, timers;
+  std::vector<std::uintptr_t> operations, timers, callbacks;
   std::uintptr_t lowest = ~std::uintptr_t{0}, highest = 0;
   for (const module& each : names_) {
     if (!each.table) continue;
@@ -220,10 +241,12 @@ void coroutine_search::find_frames() {
     if (is == role::stop) waiters.push_back({at - stop_in_waiter, names_.at(word).name});
     if (is == role::stop_io) operations.push_back(at - stop_in_io);
     if (is == role::stop_timer) timers.push_back(at - stop_in_timer);
+    if (is == role::stop_callback) callbacks.push_back(at - stop_in_waiter);
   });
   for (const waiter& each : waiters) add_wait(each.node, each.symbol.data());
   for (const std::uintptr_t each : operations) add_io(each);
   for (const std::uintptr_t each : timers) add_timer(each);
+  for (const std::uintptr_t each : callbacks) add_callback(each);
 }
 
 void coroutine_search::add_wait(std::uintptr_t node, const char* symbol) {
@@ -252,11 +275,11 @@ void coroutine_search::add_wait(std::uintptr_t node, const char* symbol) {
   if (link > link_of_arriving && arguments[0].ends_with(awaiter_of_shared) && add_await_of_shared(node, link))
     return;
   if (link == 0 && object != 0 && memory_.word(object) != node && (memory_.word(object) & 4) == 0) return;
-  coroutine_wait wait{std::string(without_arguments(arguments[0])), object};
+  coroutine_wait wait{without_arguments(arguments[0]), object};
   if (waiting) {
     waiting->waits = std::make_unique<coroutine_wait>(std::move(wait));
   } else {
-    add_other_wait(node, memory_.word(node), text_of_operation(wait.operation));
+    add_other_wait(node, memory_.word(node), text_of_operation(wait.operation), object);
   }
 }
 
@@ -295,9 +318,16 @@ void coroutine_search::add_timer(std::uintptr_t operation) {
   add_other_wait(operation, memory_.word(operation), "waits for a timer");
 }
 
+void coroutine_search::add_callback(std::uintptr_t meeting) {
+  // A frame also has what is left of operations that have completed.
+  if ((memory_.word(meeting + state_in_callback) & flags_of_callback) != suspended_callback) return;
+  add_other_wait(meeting, memory_.word(meeting), "waits for an operation of from_callback()");
+}
+
 /// `waiting` is the coroutine, or a frame inside its frame: a callback frame of an operation that is no
 /// coroutine, or one that clang has put there.
-void coroutine_search::add_other_wait(std::uintptr_t awaiter, std::uintptr_t waiting, std::string text) {
+void coroutine_search::add_other_wait(std::uintptr_t awaiter, std::uintptr_t waiting, std::string text,
+                                      std::uintptr_t object) {
   live_coroutine* coroutine = find(waiting);
   const char* through = nullptr;
   if (!coroutine) {
@@ -306,12 +336,23 @@ void coroutine_search::add_other_wait(std::uintptr_t awaiter, std::uintptr_t wai
     if (names_.role_at(memory_.word(waiting)) == role::callback)
       through = kind_of_continuation(names_.at(reader_.function_of(waiting)).name).text;
   }
-  coroutine->other_waits.push_back({through, std::move(text)});
+  coroutine->other_waits.push_back({through, std::move(text), object});
 }
 
 void coroutine_search::link(live_coroutine& each) {
   const auto shared = after_shared_.find(each.frame);
   each.next = shared != after_shared_.end() ? shared->second : reader_.continuation_of(each.frame);
+  if (const char* const by = each.next.parent == 0 ? through(each) : nullptr; by && by == flight)
+    each.next.parent = waiting_for(each.next.at + ended_in_flight);
+}
+
+/// Returns the frame of a coroutine that waits for the object; 0 if none does.
+std::uintptr_t coroutine_search::waiting_for(std::uintptr_t object) const {
+  const auto waits = [object](const auto& one) { return one.object == object; };
+  for (const live_coroutine& each : found_) {
+    if ((each.waits && waits(*each.waits)) || std::ranges::any_of(each.other_waits, waits)) return each.frame;
+  }
+  return 0;
 }
 
 /// No coroutine awaits itself: of the links in a circle one is wrong, and those of tasks are the surest.
@@ -336,11 +377,15 @@ void coroutine_search::cut_circles() {
 /// Finds the frames that contain the address of an object for which a coroutine waits.
 void coroutine_search::find_referring() {
   std::uintptr_t lowest = ~std::uintptr_t{0}, highest = 0;
+  const auto add = [&](std::uintptr_t object) {
+    if (object == 0) return;
+    lowest = std::min(lowest, object);
+    highest = std::max(highest, object);
+    objects_[object];
+  };
   for (const live_coroutine& each : found_) {
-    if (!each.waits || each.waits->object == 0) continue;
-    lowest = std::min(lowest, each.waits->object);
-    highest = std::max(highest, each.waits->object);
-    objects_[each.waits->object];
+    if (each.waits) add(each.waits->object);
+    for (const other_wait& one : each.other_waits) add(one.object);
   }
   for_each_word(lowest, highest, [&](std::uintptr_t at, std::uintptr_t word) {
     const auto object = objects_.find(word);
@@ -455,18 +500,20 @@ const std::string& coroutine_search::name_of_object(std::uintptr_t object) const
 const coroutine_search::coroutines& coroutine_search::referring(std::uintptr_t object) const {
   return objects_.at(object).referring;
 }
-std::string coroutine_search::text_of_others(const live_coroutine& each) {
+std::string coroutine_search::text_of_others(const live_coroutine& each) const {
   std::string text;
   for (const other_wait& one : each.other_waits) {
     if (text.empty() && one.through && *one.through) text = "in " + std::string(one.through) + ": ";
-    text += (&one == &each.other_waits.front() ? "" : ", ") + one.text;
+    text += (&one == &each.other_waits.front() ? "" : ", ") + with_name_of_object(one.text, one.object);
   }
   return text;
 }
 std::string coroutine_search::text_of(const coroutine_wait& wait) const {
   if (wait.operation == "blocking_call") return "waits for a thread to make its blocking call";
-  std::string text = text_of_operation(wait.operation);
-  if (wait.object != 0 && !name_of_object(wait.object).empty()) text += ' ' + name_of_object(wait.object);
+  return with_name_of_object(text_of_operation(wait.operation), wait.object);
+}
+std::string coroutine_search::with_name_of_object(std::string text, std::uintptr_t object) const {
+  if (object != 0 && !name_of_object(object).empty()) text += ' ' + name_of_object(object);
   return text;
 }
 }  // namespace coracle::detail

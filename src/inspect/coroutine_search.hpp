@@ -34,7 +34,8 @@ struct channel_fill {
 /// known to be what it needs to go on.
 struct other_wait {
   const char* through = nullptr;  ///< as `when_any()`; null if nothing is in between
-  std::string text;               ///< as `waits for I/O on descriptor 5`
+  std::string text;               ///< as `waits for I/O on descriptor 5`, or `waits for async_latch`
+  std::uintptr_t object = 0;      ///< its address; 0 if it is unknown or there is none
 };
 
 struct live_coroutine {
@@ -86,8 +87,8 @@ class coroutine_search {
 
   /// Returns text such as `waits to lock async_mutex savings`.
   [[nodiscard]] std::string text_of(const coroutine_wait& wait) const;
-  /// Returns text such as `in when_any(): sleeps, waits for I/O on descriptor 5`; empty if there is none.
-  [[nodiscard]] static std::string text_of_others(const live_coroutine& each);
+  /// Returns text such as `in when_any(): sleeps, waits for async_latch ready`; empty if there is none.
+  [[nodiscard]] std::string text_of_others(const live_coroutine& each) const;
   /// Returns the type of the object, as `async_mutex`.
   [[nodiscard]] static std::string type_of_object(const coroutine_wait& wait);
   /// Returns nothing unless the object is a `channel<T>`.
@@ -110,10 +111,14 @@ class coroutine_search {
   [[nodiscard]] bool add_await_of_shared(std::uintptr_t node, std::uintptr_t link);
   void add_io(std::uintptr_t operation);
   void add_timer(std::uintptr_t operation);
-  void add_other_wait(std::uintptr_t awaiter, std::uintptr_t waiting, std::string text);
+  void add_callback(std::uintptr_t meeting);
+  void add_other_wait(std::uintptr_t awaiter, std::uintptr_t waiting, std::string text,
+                      std::uintptr_t object = 0);
   void link(live_coroutine& each);
+  [[nodiscard]] std::uintptr_t waiting_for(std::uintptr_t object) const;
   void cut_circles();
   void find_referring();
+  [[nodiscard]] std::string with_name_of_object(std::string text, std::uintptr_t object) const;
   [[nodiscard]] std::string find_name_of_object(std::uintptr_t object) const;
   [[nodiscard]] live_coroutine* find(std::uintptr_t frame);
   [[nodiscard]] const live_coroutine* find(std::uintptr_t frame) const;

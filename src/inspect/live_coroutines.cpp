@@ -51,8 +51,7 @@ class coroutine_listing {
       to += std::string(2 * depth, ' ') + of_.name_of(*each);
       if (const std::string location = of_.location_of(*each); !location.empty())
         to += "  (" + location + ")";
-      const std::string wait =
-          each->waits ? wait_text(*each->waits) : coroutine_search::text_of_others(*each);
+      const std::string wait = each->waits ? wait_text(*each->waits) : of_.text_of_others(*each);
       if (!wait.empty()) to += "  " + wait;
       to += '\n';
       for (auto child = each->children.rbegin(); child != each->children.rend(); ++child)

@@ -137,6 +137,8 @@ role role_of(const char* symbol) noexcept {
   if (std::strstr(symbol, "basic_callback_frameI")) return role::callback;
   if (std::strstr(symbol, "12io_operation7stopped")) return role::stop_io;
   if (std::strstr(symbol, "24timed_schedule_operation7stopped")) return role::stop_timer;
+  if (std::strstr(symbol, "6detail16callback_awaiterI") && std::strstr(symbol, "E14stop_requestedE"))
+    return role::stop_callback;
   const bool is_stop = std::strstr(symbol, "14stoppable_waitI") && std::strstr(symbol, "E14stop_requestedI");
   return is_stop ? role::stop : role::none;
 }

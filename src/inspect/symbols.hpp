@@ -12,12 +12,13 @@ namespace coracle::detail {
 /// what padding would contain there, with that address, may look like a frame.
 enum class role : std::uintptr_t {
   none,
-  resume,     ///< of a coroutine: `.resume` with clang, `.actor` with g++
-  destroy,    ///< of a coroutine: `.destroy` or `.cleanup`
-  callback,   ///< called when a callback frame is resumed
-  stop,       ///< called when a coroutine that waits in a queue is to stop
-  stop_io,    ///< called when a coroutine that waits for an I/O operation is to stop
-  stop_timer  ///< called when a coroutine that waits for a timer of an io_service is to stop
+  resume,        ///< of a coroutine: `.resume` with clang, `.actor` with g++
+  destroy,       ///< of a coroutine: `.destroy` or `.cleanup`
+  callback,      ///< called when a callback frame is resumed
+  stop,          ///< called when a coroutine that waits in a queue is to stop
+  stop_io,       ///< called when a coroutine that waits for an I/O operation is to stop
+  stop_timer,    ///< called when a coroutine that waits for a timer of an io_service is to stop
+  stop_callback  ///< called when a coroutine that waits for an operation of from_callback() is to stop
 };
 [[nodiscard]] role role_of(const char* symbol) noexcept;
 

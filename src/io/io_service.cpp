@@ -16,6 +16,7 @@ io_service::~io_service() {
       "an io_service was destroyed by what runs on it, inside its own run() or process_events(), which "
       "goes on with it: end that first");
   delete loop_;
+  detail::mark_destroyed(*this);
 }
 
 void io_service::post(resumption& item) noexcept { loop_->post(item); }

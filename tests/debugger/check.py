@@ -31,9 +31,9 @@ MOST_SUSPENSIONS = 5  # of a coroutine of the program: its beginning, three awai
 
 # What the program is to do, how gdb comes to see it, and what is typed.
 ATTACHED = ["mutexes", "event", "slow_child", "leak", "half_stuck", "twice", "member", "inside", "timed", "shared", "tasks", "crowd",
-            "conditions", "groups"]
+            "branches", "conditions", "groups"]
 RUN = {"exception": ["catch throw", "run"], "early_exception": ["catch throw", "run"], "crash": ["run"]}
-OTHER_PROGRAMS = ["conditions", "groups", "inside", "timed", "shared", "frames"]  # by themselves: conditions.cpp, inside.cpp ...
+OTHER_PROGRAMS = ["branches", "conditions", "groups", "inside", "timed", "shared", "frames"]  # by themselves: conditions.cpp, inside.cpp ...
 TYPED = {
     "mutexes": ["coracle tasks", "coracle why 2", "print *$object", "coracle bt 2", "coracle why"],
     # gdb takes the language of the selected frame, and that may be C, in a C library with debug information.
@@ -46,6 +46,7 @@ TYPED = {
     "shared": ["coracle tasks", "coracle deadlocks"],
     "inside": ["coracle tasks", "coracle why 3", "coracle why 11", "coracle deadlocks"],
     "crowd": ["coracle tasks", "coracle why"],
+    "branches": ["coracle tasks", "coracle deadlocks", "coracle why"],
     "conditions": ["coracle tasks", "coracle why"],
     "groups": ["coracle tasks", "coracle deadlocks"],
     "half_stuck": ["coracle why", "coracle deadlocks"],
@@ -371,6 +372,35 @@ def complaints_about_probe():
         yield f"the coroutine that g++ runs before main() would be listed:\n{text}"
 
 
+def complaints_about_roots():
+    """Whether the loops of the test bed are named, although gdb 13 cannot demangle the symbol that clang has for one."""
+    symbols = {1: "_ZZN7coracle7testing17virtual_time_loop3runITkNS_9awaitableENS_4taskB17compiled_by_clangIvEEEENS_6detail14"
+                  "kept_result_ofIT_E4typeEOS7_EN10completion9completedEPNS5_20basic_callback_frameINS5_16callback_promiseEEE",
+               2: "coracle::testing::simulation::end_of_run::completed(coracle::detail::basic_callback_frame<x>*)"}
+    expected = "['virtual_time_loop::run()', 'simulation::run()']"
+    lines = ("from coracle_debugger import continuation, names", f"names.symbol_at = {symbols!r}.get",
+             "print([continuation.Continuation.text_of(each) for each in (1, 2)])")
+    text = recorded(gdb("-ex", r"echo (gdb) \n", *(part for line in lines for part in ("-ex", f"python exec({line!r})"))))
+    if text != f"(gdb) \n{expected}\n":
+        yield f"roots are named as\n{text}"
+
+
+def complaints_about_line_tables():
+    """Whether a thread that waits in the library is known as such if that has line tables only: then clang's names have no
+    namespace. What is inlined into a template may be the program's."""
+    lines = ("from coracle_debugger import host, names, process", "import contextlib, types",
+             "def frame(name, inlined, at=0, library=None):\n"
+             " return types.SimpleNamespace(name=name, is_inlined=inlined, address=at, library=library)",
+             "names.symbol_around = {1: 'coracle::pool::work(x<int>)', 2: 'void coracle::call<int>(int)', 3: 'main'}.get",
+             "syscall = frame('syscall', False, 0, '/lib/libc.so.6')",
+             "def blocked(*frames):\n host.frames_of = lambda _: contextlib.nullcontext([syscall, *frames])\n"
+             " return process.is_blocked_by_coracle(None)",
+             "print([blocked(frame('park', True), frame('work', False, at)) for at in (1, 2, 3)])")
+    text = recorded(gdb("-ex", r"echo (gdb) \n", *(part for line in lines for part in ("-ex", f"python exec({line!r})"))))
+    if text != "(gdb) \n[True, False, False]\n":
+        yield f"threads that wait in a library with line tables only are found as\n{text}"
+
+
 def complaints_about_link_time():
     """Whether symbols lose what link-time optimisation appends, in the forms of gdb and lldb and as the linker has them."""
     expected = {"f() [clone .actor] [clone .lto_priv.0] [clone .cold]": "f() [clone .actor] [clone .cold]",
@@ -488,7 +518,7 @@ def main():
                     update(scenario, build, text)
                 failed += is_other_than_expected(f"{scenario} in {debugger}", text, expected_file(scenario, build))
     for complaint in (*complaints_about_coracle_ps(program, build), *complaints_about_frame_memory(program),
-                      *complaints_about_crowd(program), *complaints_about_missing_symbols(program), *complaints_about_probe(),
+                      *complaints_about_crowd(program), *complaints_about_missing_symbols(program), *complaints_about_probe(), *complaints_about_roots(), *complaints_about_line_tables(),
                       *complaints_about_guard_pages(), *complaints_about_link_time()):
         failed += 1
         print(complaint)

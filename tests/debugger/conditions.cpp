@@ -4,6 +4,7 @@
 
 #include <coracle/coracle.hpp>
 #include <cstdio>
+#include <optional>
 
 namespace {
 using namespace coracle;
@@ -14,6 +15,10 @@ struct meeting {
   async_mutex mutex;
   async_condition_variable decided;
   bool is_decided = false;
+  async_shared_mutex draft;
+  sequence_barrier<> read, written;
+  multi_producer_sequencer<> seats{written, 1};
+  std::optional<completion<void>> answer;
 };
 
 task<> read_minutes(meeting& at) { const auto lock = co_await at.minutes.scoped_lock_shared_async(); }
@@ -26,6 +31,20 @@ task<> await_change(meeting& at) {
   auto lock = co_await at.mutex.scoped_lock_async();
   co_await at.decided.wait(lock);
 }
+task<> read_draft(meeting& at) {
+  const auto reading = co_await at.draft.scoped_lock_shared_async();
+  co_await at.read.wait_until_published(3);
+}
+task<> change_draft(meeting& at) { const auto lock = co_await at.draft.scoped_lock_async(); }
+task<> take_seats(meeting& at) {
+  co_await at.seats.claim_one();
+  co_await at.seats.claim_one();
+}
+task<> call(meeting& at) {
+  const auto start = [&at](completion<void> done) { at.answer.emplace(std::move(done)); };
+  auto answered = from_callback(start);
+  co_await std::move(answered);
+}
 task<> tell_that_it_hangs() {
   for (int turn = 0; turn != 10; ++turn) co_await this_task::yield();
   std::puts("hangs");
@@ -34,7 +53,8 @@ task<> tell_that_it_hangs() {
 task<> hold_meeting(static_thread_pool& pool, meeting& at) {
   co_await pool.schedule();
   const auto lock = co_await at.minutes.scoped_lock_async();
-  co_await when_all(read_minutes(at), attend(at), await_decision(at), await_change(at), tell_that_it_hangs());
+  co_await when_all(read_minutes(at), attend(at), await_decision(at), await_change(at), read_draft(at),
+                    change_draft(at), take_seats(at), call(at), tell_that_it_hangs());
 }
 }  // namespace
 

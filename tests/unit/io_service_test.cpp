@@ -6,7 +6,15 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <coracle/compose/via.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/core/yield.hpp>
+#include <coracle/exec/run_loop.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/exec/strand.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
 #include <csignal>
 #include <latch>
 #include <optional>
@@ -293,6 +301,43 @@ int next_descriptor() {
   const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ::close(fd);
   return fd;
+}
+
+/// Destroys the scheduler while a coroutine that suspended there waits for an event, and wakes it.
+template <class Scheduler, class LetWait, class... Args>
+void wake_after_the_end_of(LetWait let_wait, Args&&... args) {
+  coracle::async_manual_reset_event event;
+  std::optional<Scheduler> place(std::in_place, args...);
+  const auto wait = [&event]() -> coracle::task<> { co_await event; };
+  coracle_test::run_detached_on(*place, wait());
+  let_wait(*place);
+  place.reset();
+  event.set();
+}
+TEST_CASE("a coroutine is woken on a scheduler that was destroyed: ends the program and says so") {
+  const char* const expected =
+      "coracle: a coroutine was woken on a scheduler that was destroyed while it waited: end everything that "
+      "runs on a scheduler before it is destroyed\n";
+  CHECK(coracle_test::abort_message([] {
+          wake_after_the_end_of<io_service>([](io_service& place) { place.process_pending_events(); });
+        }) == expected);
+  CHECK(coracle_test::abort_message([] {
+          wake_after_the_end_of<coracle::run_loop>([](coracle::run_loop& place) { place.run_pending(); });
+        }) == expected);
+  CHECK(coracle_test::abort_message([] {
+          coracle::run_loop loop;
+          wake_after_the_end_of<coracle::strand>([&](coracle::strand&) { loop.run_pending(); }, loop);
+        }) == expected);
+  CHECK(coracle_test::abort_message([] {
+          const auto take_turns = []() -> coracle::task<> {
+            for (int turn = 0; turn != 3; ++turn) co_await coracle::this_task::yield();
+          };
+          wake_after_the_end_of<coracle::static_thread_pool>(
+              [&](coracle::static_thread_pool& place) {
+                coracle::sync_wait(coracle::schedule_on(take_turns(), place));
+              },
+              1);
+        }) == expected);
 }
 
 TEST_CASE("io_service: run() of a task that is empty, or whose result was given, ends the program") {

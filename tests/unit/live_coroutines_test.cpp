@@ -6,6 +6,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <coracle/channels/channel.hpp>
+#include <coracle/compose/as_outcome.hpp>
+#include <coracle/compose/from_callback.hpp>
+#include <coracle/compose/single_flight.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/shared_task.hpp>
@@ -20,6 +24,8 @@
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/sync/async_shared_mutex.hpp>
+#include <coracle/sync/multi_producer_sequencer.hpp>
+#include <coracle/sync/sequence_barrier.hpp>
 #include <coracle/testing/poll.hpp>
 #include <coracle/testing/simulation/simulation.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
@@ -86,6 +92,13 @@ task<> await_any_of_three(async_manual_reset_event& event) {
 }
 task<> await_all_of_two(async_manual_reset_event& event) { co_await when_all(event, await_forever(event)); }
 task<> await_any_of_two(async_manual_reset_event& event) { co_await when_any(event, await_forever(event)); }
+task<> ask_once(single_flight<int, void>& questions, async_manual_reset_event& event) {
+  const auto work = [&event] { return await_forever(event); };
+  co_await questions.run(1, work);
+}
+async_manual_reset_event front_door;
+channel<int> letters(1);
+task<> await_visitor() { co_await as_outcome(when_any(front_door, letters.recv())); }
 std::vector<task<>> two_that_wait(async_manual_reset_event& event) {
   std::vector<task<>> two;
   two.push_back(await_forever(event));
@@ -228,6 +241,17 @@ struct end_of_child {
 end_of_child at_end;
 
 task<> read_shared(async_shared_mutex& mutex) { const auto lock = co_await mutex.scoped_lock_shared_async(); }
+sequence_barrier<> progress;
+task<> await_progress() { co_await progress.wait_until_published(3); }
+task<> claim_two(multi_producer_sequencer<>& slots) {
+  co_await slots.claim_one();
+  co_await slots.claim_one();
+}
+task<> await_call(std::vector<completion<void>>& calls) {
+  const auto start = [&calls](completion<void> done) { calls.push_back(std::move(done)); };
+  auto operation = from_callback(start);
+  co_await std::move(operation);
+}
 task<> meet(async_barrier<>& barrier) { co_await barrier.arrive_and_wait(); }
 task<> await_change(async_mutex& mutex, async_condition_variable& changed) {
   auto lock = co_await mutex.scoped_lock_async();
@@ -337,7 +361,7 @@ TEST_CASE("live_coroutines: what waits for a shared mutex, a barrier or a condit
     return text.substr(at, text.find('\n', at) - at);
   };
   CHECK(line("read_shared").find(")  waits to lock async_shared_mutex") != std::string::npos);
-  CHECK(line("meet").ends_with(")  waits for the others at async_barrier<>"));
+  CHECK(line("meet").find(")  waits for the others at async_barrier<>") != std::string::npos);
   CHECK(line("await_change").find(")  waits for async_condition_variable") != std::string::npos);
   CHECK(line("await_condition").find(")  waits for async_condition_variable") != std::string::npos);
   shared.unlock();
@@ -346,6 +370,28 @@ TEST_CASE("live_coroutines: what waits for a shared mutex, a barrier or a condit
   holds = true;
   changed.notify_all();
   for (auto* each : {&reader, &first, &unconditional, &conditional}) CHECK(each->run());
+}
+
+TEST_CASE("live_coroutines: what waits for a number, for a slot or for a callback" *
+          doctest::skip(!is_searched)) {
+  sequence_barrier<> consumed;
+  multi_producer_sequencer<> slots{consumed, 1};
+  std::vector<completion<void>> calls;
+  auto follower = testing::poll(await_progress());
+  auto producer = testing::poll(claim_two(slots));
+  auto caller = testing::poll(await_call(calls));
+  for (auto* each : {&follower, &producer, &caller}) REQUIRE(!each->run());
+  const auto text = [] { return without_namespace(live_coroutines()); };
+  CHECK(text().find(")  waits for a number of sequence_barrier progress; ") != std::string::npos);
+  CHECK(text().find(")  waits for a free slot of multi_producer_sequencer; ") != std::string::npos);
+  CHECK(text().find(")  waits for an operation of from_callback()\n") != std::string::npos);
+  calls.front()();
+  CHECK(caller.run());
+  CHECK(text().find("from_callback") == std::string::npos);
+  progress.publish(3);
+  CHECK(follower.run());
+  consumed.publish(0);
+  CHECK(producer.run());
 }
 
 TEST_CASE("live_coroutines: the branches of a combinator are below the coroutine that awaits it" *
@@ -363,6 +409,25 @@ TEST_CASE("live_coroutines: a shared_task is below what awaited it first" * doct
   async_manual_reset_event door;
   CHECK(listed_below("await_shared", await_shared(door), door) ==
         "1 await_one; 1 await_one; 1 share; 2 share; ");
+}
+
+TEST_CASE("live_coroutines: the work of a single_flight is below one of its callers" *
+          doctest::skip(!is_searched)) {
+  async_manual_reset_event door;
+  single_flight<int, void> questions;
+  auto first = testing::poll(ask_once(questions, door));
+  REQUIRE(!first.run());
+  auto second = testing::poll(ask_once(questions, door));
+  REQUIRE(!second.run());
+  first.request_stop();
+  CHECK(first.run());
+  const std::string text = without_namespace(live_coroutines());
+  CAPTURE(text);
+  CHECK(has_tree(text, {"ask_once  (", "single_flight::run_shared  (", "single_flight::carry_out  (",
+                        "await_forever  ("}));
+  door.set();
+  while (first.step()) continue;  // the work is resumed there
+  CHECK(second.run());
 }
 
 TEST_CASE("live_coroutines: what is no coroutine waits in the combinator that awaits it" *
@@ -384,6 +449,21 @@ TEST_CASE("live_coroutines: what is no coroutine waits in the combinator that aw
   door.set();
   CHECK(all.run());
   CHECK(any.run());
+}
+
+TEST_CASE("live_coroutines: what branches of a combinator wait for is named" * doctest::skip(!is_searched)) {
+  auto visitor = testing::poll(await_visitor());
+  REQUIRE(!visitor.run());
+  const std::string text = without_namespace(live_coroutines());
+  CAPTURE(text);
+  const std::size_t at = text.find("await_visitor  (");
+  REQUIRE(at != std::string::npos);
+  const std::string line = text.substr(at, text.find('\n', at) - at);
+  CHECK(line.find(")  in when_any(): waits ") != std::string::npos);
+  CHECK(line.find("waits for async_manual_reset_event front_door") != std::string::npos);
+  CHECK(line.find("waits to receive from channel<int> letters") != std::string::npos);
+  front_door.set();
+  CHECK(visitor.run());
 }
 
 TEST_CASE("live_coroutines: too many for trees are counted" * doctest::skip(!is_searched)) {

@@ -59,8 +59,8 @@ class ended_work : shared_frame {
   }
   static constexpr shared_promise::functions functions{&shared_promise::ignore_failure, &above};
 
+  std::coroutine_handle<> suspended_;  // first: a debugger follows it
   child<Awaitable> work_;
-  std::coroutine_handle<> suspended_;
   bool is_finished_ = false, has_result_ = false;
 };
 

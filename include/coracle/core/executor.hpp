@@ -48,6 +48,10 @@ class executor {
 [[nodiscard]] inline executor* current_executor() noexcept { return detail::this_thread().current; }
 
 namespace detail {
+/// The last step of the destructor of an executor: a coroutine that is woken there afterwards ends the
+/// program with a message, as long as the memory is not used for something else.
+void mark_destroyed(executor& gone) noexcept;
+
 /// Counts a ready await. Returns true if it is time to give_way().
 inline bool has_to_give_way() noexcept { return this_thread().budget.spend_await(); }
 /// For an await that has to wait: the thread runs others meanwhile, so the count begins anew.

@@ -37,7 +37,7 @@ def _object(snapshot, address, kind):
         "name": snapshot.where_is(address),
         "elements": elements,
         "capacity": capacity,
-        "waiters": [_address(each) for each in snapshot.graph.waiters(address)],
+        "waiters": [_address(each) for each in snapshot.graph.all_waiters(address)],
         "held_by": [{"frame": _address(each), "variable": name} for each, name in holders],
         "address_in": [] if holders else [_address(each) for each in snapshot.graph.referring(address)],
         "member_in": [] if holders else [_address(each) for each in snapshot.graph.referring_to_whole(address)],

@@ -11,18 +11,27 @@ class Continuation:
     __slots__ = ("address", "text")
     SCOPE = functions.PROMISE  # where the child of an async_scope has its address: the promise begins with it
     OF_ALL = functions.PROMISE  # where one of several children has the address of the frame that they share: likewise
+    _CONTINUES, _CONTINUES_OF_ENDED_WORK = 24, 32  # where one of WRAPPERS has the address of what goes on after it
     MARK = memory.WORD  # where a callback frame has the function that refuses to destroy it
     WRAPPERS = ("as_outcome()", "as_optional()", "as_expected()", "throwing()", "")  # through which a coroutine awaits one thing
+    FLIGHT = "single_flight"
     IS_ONE_OF_SEVERAL = "one of several children"  # the text is that of the frame that they share
-    _TEXTS = ((r"waiting_thread::finished", "sync_wait()"), (r"siblings::rule\)[01], .*child_is_over", "when_all()"),
-              (r"siblings::rule\)[23], .*child_is_over", "when_any()"), (r"\bsibling<.*::over", IS_ONE_OF_SEVERAL),
-              (r"\bgroup_child::child_ended", ""), (r"\bfork_join_operation<", "fork_join()"),
-              (r"\bended_work<.*?\bas_outcome_operation<", "as_outcome()"),
-              (r"\bended_work<.*?\bas_optional_operation<", "as_optional()"),
-              (r"\bended_work<.*?\bas_expected_operation<", "as_expected()"),
-              (r"\bended_work<.*?\bthrowing_operation<", "throwing()"), (r"\bended_work<|\bparent_bridge::|\bwait_until_operation<", ""),
+    # In front of template arguments, which may name others of these.
+    _TEXTS = ((r"waiting_thread::finished", "sync_wait()"),
+              (r"^[^<]*\bsiblings_operation<\S*siblings::rule\)[01], .*child_is_over", "when_all()"),
+              (r"^[^<]*\bsiblings_operation<\S*siblings::rule\)[23], .*child_is_over", "when_any()"),
+              (r"^[^<]*\bsibling<.*::over", IS_ONE_OF_SEVERAL),
+              (r"\bgroup_child::child_ended|^[^<]*\bstream_child<.*::running::resumed", ""),
+              (r"^[^<]*\bsingle_flight<.*::flight::work_ended", FLIGHT), (r"^[^<]*\bfork_join_operation<", "fork_join()"),
+              (r"^[^<]*\bended_work<\S*?\bas_outcome_operation<", "as_outcome()"),
+              (r"^[^<]*\bended_work<\S*?\bas_optional_operation<", "as_optional()"),
+              (r"^[^<]*\bended_work<\S*?\bas_expected_operation<", "as_expected()"),
+              (r"^[^<]*\bended_work<\S*?\bthrowing_operation<", "throwing()"),
+              (r"^[^<]*\bended_work<|\bparent_bridge::|\bwait_until_operation<", ""),
               (r"io_run.*::ended", "io_service::run()"),
-              (r"poll.*::completed", "testing::poll()"), (r"virtual_time_loop.*::completed", "virtual_time_loop"),
+              (r"poll.*::completed", "testing::poll()"), (r"simulation::end_of_run::completed", "simulation::run()"),
+              # gdb 13 cannot demangle this of clang's.
+              (r"virtual_time_loop.*completed", "virtual_time_loop::run()"),
               (r"spawned|\bscope_", "async_scope"))
 
     def __init__(self, address, text):
@@ -48,15 +57,27 @@ class Continuation:
         """Whether a callback frame with that mark continues one of several children."""
         return "refuse_destroy_of_member" in (names.symbol_at(function) or "") if function else False
 
+    def wrapped_for(self):
+        """The address of what goes on after one of WRAPPERS, which is a coroutine or another callback frame; None of others."""
+        if self.text not in self.WRAPPERS or self.is_member():
+            return None
+        is_ended_work = re.search(r"\bended_work<", names.symbol_at(memory.word(self.address)))
+        return memory.word(self.address + (self._CONTINUES_OF_ENDED_WORK if is_ended_work else self._CONTINUES))
+
     def scope(self):
         """The address of the async_scope that has spawned it."""
         return memory.word(self.address + self.SCOPE) if self.text == "async_scope" else None
 
     def is_joined_by(self, coroutine):
         """Whether the coroutine waits for all children of that scope. Always false without debug information."""
-        scope, place = self.scope(), _place_of_joiner()
-        joiner = memory.word(scope + place) if scope and place is not None else None
+        joiner = self.joiner_of(self.scope())
         return joiner is not None and coroutine.address <= joiner < coroutine.address + coroutine.size
+
+    @staticmethod
+    def joiner_of(scope):
+        """The handle of what waits for all children of a scope. None without debug information."""
+        place = _place_of_joiner()
+        return memory.word(scope + place) if scope and place is not None else None
 
     def spawned_at(self):
         """file:line of the spawn(), if it is the child of an async_scope."""

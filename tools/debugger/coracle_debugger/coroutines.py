@@ -141,10 +141,31 @@ class Coroutine:
         """The coroutines for which it waits; none while it waits for something else, though it has spawned some."""
         if not self.has_children:
             return []
-        children = self.children
+        children, idle = self.children, self.idle_generators
         if all(each.is_spawned for each in children):
             return children if children[0].via.is_joined_by(self) else []
-        return [each for each in children if not each.is_spawned]
+        return [each for each in children if not each.is_spawned and each.row not in idle]
+
+    @property
+    def idle_generators(self):
+        """The rows of those that it has asked for an element before, and does not now: it waits itself, or awaits a task."""
+        if self.row not in self._all.may_have_idle_generators:
+            return set()
+        direct = [row for row in self._all.children[self.row] if self._all.vias[row] is None]
+        if self._is_queued():
+            return set(direct)
+        others = [row for row in direct if not self._all.points[row].function.is_generator]
+        return set(direct).difference(others) if others else set()
+
+    @property
+    def is_idle_generator(self):
+        """Whether it is suspended at a co_yield, for all that is known."""
+        return self.parent is not None and self.via is None and self.row in self.parent.idle_generators
+
+    def _is_queued(self):
+        """Whether something that it waits for, and that is no shared_task below it, refers to it."""
+        waits = self.waits
+        return bool(waits) and waits[0].is_sure and not waits[0].operation.awaits_shared
 
     def place(self):
         """(file, line) where it is, or None."""
@@ -265,6 +286,12 @@ class Coroutines:
             if len(siblings) > 1:
                 siblings.sort(key=self.addresses.__getitem__)
         return found
+
+    @functools.cached_property
+    def may_have_idle_generators(self):
+        """The rows of parents that wait themselves, or all parents if there are generators."""
+        has_some = any(each.function.is_generator for each in set(self.points))
+        return self.children.keys() if has_some else self.children.keys() & self.waits.kinds.keys()
 
     def roots(self):
         """Those that no coroutine awaits, by address."""

@@ -62,6 +62,11 @@ class Function:
         """Whether it was compiled with debug information."""
         return self.frame_type is not None
 
+    @property
+    def is_generator(self):
+        """Whether it is an async_generator, as far as debug information says."""
+        return self.promise_type is not None and "async_generator_promise<" in self.promise_type.name
+
     def _read_types(self, block):
         self.file = block.file
         types = block.types()
@@ -172,7 +177,7 @@ class Function:
         found = []
         for field in self.frame_type.fields if self.has_types else []:
             text = f"{field.name or ''} {field.type.name}"
-            if re.search(r"async_mutex_lock|async_semaphore_permit|async_shared_mutex_lock", text):
+            if re.search(r"async_mutex_lock|async_semaphore_permit|async_shared_mutex_(shared_)?lock", text):
                 name = None if _INTERNAL.match(field.name or "_") else re.sub(r"(_\d+)+$", "", field.name)
                 found.append((name, field.offset))
         return found

@@ -60,9 +60,21 @@ def of_coroutine(symbol, clones=(".resume", ".actor")):
     """The function of which this is the resume function, as clang and g++ call it, or None."""
     function, _, clone = (symbol or "").rpartition(" [clone ")
     if clone.removesuffix("]") in clones:
-        return short(without_parameters(tidy(function)))
+        return short(_without_arguments_of_classes(without_parameters(tidy(function))))
     mangled, dot, clone = (symbol or "").rpartition(".")
     return tidy(_of_mangled(mangled)) if mangled.startswith("_Z") and dot + clone in clones else None
+
+
+def _without_arguments_of_classes(name):
+    """`single_flight::run` of `single_flight<int, page>::run`."""
+    kept, depth, begin = "", 0, 0
+    for index, letter in enumerate(name):
+        depth += {"<": 1, ">": -1}.get(letter, 0)
+        if letter == "<" and depth == 1:
+            kept, begin = kept + name[begin:index], index
+        elif letter == ">" and depth == 0 and name.startswith("::", index + 1):
+            begin = index + 1
+    return kept + name[begin:] if "operator" not in name else name
 
 
 def _of_mangled(mangled):

@@ -12,15 +12,17 @@ import re
 
 from . import functions, host, memory, names
 from .continuation import Continuation
-from .coroutines import Coroutines, Point, Run, WaitKind
+from .coroutines import Coroutines, Point, Run, Wait, WaitKind
 
 _EXECUTOR, _RUN_OF_LISTENER = 16, 24  # in a queued_waiter: behind the handle and the link
 _CONTENDERS = {"contender<async_mutex>": 104, "contender<async_semaphore>": 104, "async_shared_mutex::request": 112}
-_NODE_SIZES = {"queued_waiter": 64, **_CONTENDERS, "async_condition_variable::sleeper": 112}
+_NODE_SIZES = {"queued_waiter": 64, **_CONTENDERS, "async_condition_variable::sleeper": 112,
+               "sequence_waiter": 104}  # with what waits_for_sequence has behind it
 _COROUTINE_OF_CONTENDER = 80
 # The body in the awaiter of a shared_task, and where its promise keeps its queue (core/shared_task.hpp). tests/debugger fails if
 # they change.
 _SHARED_IN_AWAITER, _QUEUE_END = 64, 24
+_ENDED_IN_FLIGHT = 32  # of a single_flight (compose/single_flight.hpp): what its callers wait for. tests/debugger fails if it changes.
 _PROBE = "probe_tail_calls"  # of core/transfer.hpp. It has ended before main(), but leaves a copy of its frame on the stack.
 _MOST_NESTED = 8  # objects that begin before a member of one of them
 _MOST_FRAMES = 100  # of a machine's stack
@@ -35,6 +37,7 @@ _DESCRIPTOR_IN_RECORD = 8
 # In an io_service::timed_schedule_operation (io/io_service.hpp). tests/debugger fails if they change.
 _RUN_IN_TIMER, _DUE_IN_TIMER, _PROGRESS_IN_TIMER, _SUSPENDED_IN_TIMER = 88, 64, 80, 137
 _TIMER_WAITS = 1  # of timer::state
+_STATE_OF_CALLBACK, _IS_SUSPENDED, _FLAGS_OF_CALLBACK = 56, 1, 3  # in a callback_meeting (compose/completion.hpp)
 # The functions that block a thread until an awaitable is done, as far as they are not inlined.
 _AWAITS = re.compile(r"\bwaiting_thread::wait\b|\bprocess_until_over\b|\bio_loop::run\(coracle::detail::io_run")
 _CALL_IN_BLOCKING, _SERVED = 72, 2  # in a blocking_call (exec/blocking.hpp)
@@ -53,6 +56,8 @@ class Operation:
 
     def __init__(self, name, kind, type_name):
         name = re.sub(r"_operation<.*>$", "_operation", name)
+        name = re.sub(r"^sequence_wait<(\w+)<.*", r"\1::number_operation", name)
+        name = re.sub(r"^(multi_producer_sequencer)<.*>::", r"\1::", name)
         self.name = name  # as async_mutex::lock_operation
         self.type_name = type_name  # the same as debug information has it, with template arguments
         self.primitive = re.sub(r"::([a-z_]*_operation|awaiter_base)$", "", name)  # as async_mutex
@@ -84,7 +89,17 @@ class TimerWait:
     text = "waits for a timer"
 
 
-_IO, _TIMER = object(), object()  # the kinds of io_operation::stopped and timed_schedule_operation::stopped
+OtherWait = collections.namedtuple("OtherWait", "node through what after")
+OtherWait.__doc__ = """A wait in an operation inside a coroutine's frame: where, through what or None, a Wait or what is like
+one, and what goes on at its end."""
+class CallbackWait:
+    """A from_callback() whose operation has not completed."""
+
+    text = "waits for an operation of from_callback()"
+
+
+# The kinds of io_operation::stopped, timed_schedule_operation::stopped and callback_awaiter::stop_requested.
+_IO, _TIMER, _CALLBACK = object(), object(), object()
 
 
 def _place_of_object(operation, kind):
@@ -92,15 +107,20 @@ def _place_of_object(operation, kind):
     found = host.find_type(operation)
     if found is not None:
         return _first_reference(found)
-    has_object = re.search(r"(event|mutex|semaphore|channel|condition_variable)\b.*_operation(<.*>)?$", operation)
+    has_object = re.search(r"(event|mutex|semaphore|channel|condition_variable|barrier|sequencer)\b.*_operation(<.*>)?$|"
+                           r"\bsequence_wait<", operation)
     return _NODE_SIZES.get(kind) if has_object else None
+
+
+# A base class that has what its operation refers to.
+_OPERATION = re.compile(r"[\w:]*_operation(<|$)|[\w:]*\bmulti_producer_sequencer<.*>::claim<")
 
 
 def _first_reference(operation):
     """The offset of the member that refers to the object, as `mutex_`."""
     for field in operation.fields:
         if field.is_base:
-            found = _first_reference(field.type) if re.match(r"[\w:]*_operation(<|$)", str(field.name)) else None
+            found = _first_reference(field.type) if re.match(_OPERATION, str(field.name)) else None
             if found is not None:
                 return field.offset + found
         elif field.type.is_reference or field.type.is_pointer:
@@ -122,11 +142,12 @@ class Process:
         self._whereabouts = {}
         self._referred = self._begins = None  # the objects to which coroutines refer; collected when first asked for
         self._texts = {}  # of Continuations, by their functions
-        self.other_waits = {}  # by a coroutine's address: (place, what it awaits through or None, what it waits for)
+        self.other_waits = {}  # OtherWaits, by a coroutine's address
         self.graph = None  # a waits.Graph
         self._holders = None  # of each lockable object; collected when first asked for
         self._points = {}  # {state: Point} of each Function
         self._to_link = []  # (Function, rows of its frames, the words of a copy, places of the frames in it)
+        self.flights = {}  # the row of the work of a single_flight, by the address of what its callers wait for
         self._awaiting_shared = {}  # (row or None, Continuation or None) of what first awaits a shared_task, by the body's address
         self._find()
         self._find_running()
@@ -134,6 +155,7 @@ class Process:
             self._link(*each)
         self._to_link.clear()
         self._link_shared()
+        self._link_flights()
         self.coroutines.complete()
         for parent in [self.coroutines.of_row(row) for row in self.coroutines.running]:
             if any(child.via is None for child in parent.children):
@@ -152,7 +174,7 @@ class Process:
         for start, words, places_of in memory.pointers_into(memory.code_ranges(), self.stacks, matters):
             for value, places in places_of.items():
                 kind = kinds[value]
-                if isinstance(kind, Operation) or kind in (_IO, _TIMER):
+                if isinstance(kind, Operation) or kind in (_IO, _TIMER, _CALLBACK):
                     waiters.append((kind, start, words, places))
                 else:
                     self._add_frames(kind, start, words, places)
@@ -162,6 +184,8 @@ class Process:
                 self._add_io(*copied)
             elif kind is _TIMER:
                 self._add_timers(*copied)
+            elif kind is _CALLBACK:
+                self._add_callbacks(*copied)
             elif kind.name == "blocking_call":
                 self._add_blocking(kind, *copied)
             else:
@@ -221,7 +245,7 @@ class Process:
                 if rows[at] is None:
                     rows[at] = self._row_of_wrapped(node, waiting[at])
                 if rows[at] is None:
-                    self._add_other_wait(node, waiting[at], WaitKind(operation, awaited))
+                    self._add_other_wait(node, waiting[at], Wait(node, WaitKind(operation, awaited), is_sure[at]))
                 else:
                     found.append(at)
             rows, nodes, objects, is_sure = ([column[at] for at in found] for column in (rows, nodes, objects, is_sure))
@@ -229,15 +253,25 @@ class Process:
 
     def _row_of_wrapped(self, node, waiting):
         """The row of the coroutine that waits alone, but through something as as_outcome(); None if that is not so."""
-        via, owner = self._continuation(waiting), self.owner_of(node)
-        is_wrapped = via is not None and via.text in Continuation.WRAPPERS and not via.is_member()
-        return owner.row if is_wrapped and owner is not None and self.owner_of(waiting) is owner else None
+        coroutine = self.wrapped_in(waiting)
+        return coroutine.row if coroutine is not None and self.owner_of(node) is coroutine else None
+
+    def wrapped_in(self, address):
+        """The coroutine that awaits one thing, through something as as_outcome() that continues here; None if that is not so."""
+        owner = self.owner_of(address)
+        return owner if owner is not None and self.unwrapped(address) == owner.address else None
+
+    def unwrapped(self, address):
+        """What goes on in the end, where something as as_outcome() may continue: a coroutine, or another callback frame."""
+        while (via := self.continuation_at(address)) is not None and (after := via.wrapped_for()):
+            address = after
+        return address
 
     def _add_shared(self, body, node, waiting, row):
         """The first waiter for a shared_task: it is shown as what awaits it, since a coroutine has one parent. False if unknown."""
         via = None
         if row is None:
-            row, via = self._row_around(node), self._continuation(waiting)
+            row, via = self._row_around(node), self.continuation_at(waiting)
             if row != self._row_around(waiting) or row is None and via is None:
                 return False
         if body in self.coroutines.rows:
@@ -249,6 +283,16 @@ class Process:
         for body, (parent, via) in self._awaiting_shared.items():
             row = everything.rows[body]
             everything.parents[row], everything.vias[row] = parent, (via.address, via.text) if via is not None else None
+
+    def _link_flights(self):
+        """The work of a single_flight is shown below one of its callers."""
+        everything = self.coroutines
+        if Continuation.FLIGHT in self._texts.values():
+            self.flights = {via[0] + _ENDED_IN_FLIGHT: row for row, via in enumerate(everything.vias)
+                            if via is not None and via[1] == Continuation.FLIGHT}
+            for row, kind in everything.waits.kinds.items():
+                if kind.object in self.flights and everything.parents[self.flights[kind.object]] is None:
+                    everything.parents[self.flights[kind.object]] = row
 
     def _add_io(self, start, words, places):
         """Of a copy, the I/O operations. A frame keeps what is left of those that have completed."""
@@ -269,6 +313,13 @@ class Process:
             if (progress, suspended) == (_TIMER_WAITS, 1):
                 self._add_other_wait(node, words[place - _RUN_IN_TIMER // memory.WORD], TimerWait())
 
+    def _add_callbacks(self, start, words, places):
+        """Of a copy, the operations of from_callback(). A frame keeps what is left of those that have completed."""
+        for place in places:
+            node = start + place * memory.WORD - _RUN_OF_LISTENER
+            if (memory.number(node + _STATE_OF_CALLBACK, 4) or 0) & _FLAGS_OF_CALLBACK == _IS_SUSPENDED:
+                self._add_other_wait(node, words[place - _RUN_OF_LISTENER // memory.WORD], CallbackWait())
+
     def _add_blocking(self, operation, start, words, places):
         """Of a copy, the blocking() whose calls have not returned. The wait may end by itself, so it has no object."""
         running = Operation(f"running_{operation.name}", "queued_waiter", "")
@@ -282,17 +333,17 @@ class Process:
             if waiting in self.coroutines.rows:
                 self.coroutines.waits.add([self.coroutines.rows[waiting]], does, [node], [None], [False])
             else:
-                self._add_other_wait(node, waiting, WaitKind(does, None))
+                self._add_other_wait(node, waiting, Wait(node, WaitKind(does, None), False))
 
     def _add_other_wait(self, node, waiting, wait):
         """Of a coroutine, or of something inside its frame: an operation in a when_any(), or a coroutine that clang put there."""
         coroutine, through = self.coroutines.get(waiting), None
         if coroutine is None:
-            coroutine, via = self.owner_of(node), self._continuation(waiting)
+            coroutine, via = self.owner_of(node), self.continuation_at(self.unwrapped(waiting))
             if coroutine is None or self.owner_of(waiting) is not coroutine:
                 return
             through = via.text if via is not None else None
-        self.other_waits.setdefault(coroutine.address, []).append((node, through, wait))
+        self.other_waits.setdefault(coroutine.address, []).append(OtherWait(node, through, wait, waiting))
 
     @staticmethod
     def _kind_of(value):
@@ -306,6 +357,8 @@ class Process:
             return _IO
         if re.search(r"\btimed_schedule_operation::stopped\b", symbol):
             return _TIMER
+        if re.search(r"\bcallback_awaiter<.*>::stop_requested\b", symbol):
+            return _CALLBACK
         if "stoppable_wait<" in symbol and ">::stop_requested" in symbol:
             arguments = names.template_arguments(names.tidy(symbol), "stoppable_wait")
             if len(arguments) == 2:
@@ -327,7 +380,14 @@ class Process:
         if before is None:
             return 0, next_begin, None
         end = before.address + before.size
-        return (before.address, min(end, next_begin), before) if address < end else (end, next_begin, None)
+        if address < end:
+            return before.address, min(end, next_begin), before
+        # clang puts frames into others, which go on behind them.
+        for outer in reversed(self._addresses[max(0, index - 1 - _MOST_NESTED):index - 1]):
+            around = self.coroutines[outer]
+            if around.function.has_types and address < outer + around.size:
+                return end, min(outer + around.size, next_begin), around
+        return end, next_begin, None
 
     def _find_running(self):
         for _, _, thread in self.stacks.used:
@@ -448,7 +508,8 @@ class Process:
         of_all = memory.word(address + Continuation.OF_ALL)
         return self._text_of_continuation(memory.word(of_all)) or "when_any()"
 
-    def _continuation(self, address):
+    def continuation_at(self, address):
+        """A Continuation, or None."""
         text = self._text_of_continuation(memory.word(address))
         if text is Continuation.IS_ONE_OF_SEVERAL:
             text = self._text_of_one_of_several(address)
@@ -470,11 +531,11 @@ class Process:
 
     def due_times(self, coroutine):
         """When the timers that it waits for are due, by the system's steady clock and in its nanoseconds."""
-        waits = [(wait.node, wait.kind) for wait in coroutine.waits[:1]]
-        waits += [(node, wait) for node, _, wait in self.other_waits.get(coroutine.address, ())]
+        waits = [(wait.node, wait) for wait in coroutine.waits[:1]]
+        waits += [(each.node, each.what) for each in self.other_waits.get(coroutine.address, ())]
         found = []
         for node, wait in waits:
-            is_sleep = isinstance(wait, WaitKind) and wait.operation.name == "sleep_operation"
+            is_sleep = isinstance(wait, Wait) and wait.operation.name == "sleep_operation"
             if is_sleep and (self.executor(memory.word(node + _EXECUTOR)) or "").startswith("testing::"):
                 continue  # it has a clock of its own
             if is_sleep or isinstance(wait, TimerWait):
@@ -512,7 +573,10 @@ class Process:
 
     def _member_of_referred(self, address):
         """As `jobs of state`, if a coroutine has a reference to the object of which it is a member."""
-        for begin, kind, _ in self.wholes_of(address):
+        wholes = self.wholes_of(address)
+        if address in self._referred:
+            wholes.append(self._referred[address])  # which may be a reference to its first member
+        for begin, kind, _ in wholes:
             member = functions.member_at(kind, address - begin)
             if member:
                 return f"{member[1:]} of {names.short_type(kind.name)}"
@@ -569,19 +633,30 @@ def local_of_thread(thread, address):
 
 def is_blocked_by_coracle(thread):
     """Whether a thread sleeps inside the library: in sync_wait(), or without work."""
+    has_inlined = False
     with host.frames_of(thread) as frames:
         for index, frame in enumerate(itertools.islice(frames, _MOST_FRAMES)):
             if index == 0 and not re.search("syscall|futex|wait|poll|sleep", frame.name):
                 return False  # it may be on its way back to the program
             if frame.name and not (frame.library and memory.SYSTEM_LIBRARIES.search(frame.library)):
-                return re.search(r"^(void |bool )?coracle::", frame.name) is not None
+                name = _name_of(frame)
+                is_coracles = re.search(r"^(void |bool )?coracle::", name) is not None
+                if frame.is_inlined and not is_coracles:
+                    has_inlined = True  # with clang's -g1 a function of the library has no namespace, where it is inlined
+                else:
+                    return is_coracles and not (has_inlined and "<" in name.partition("(")[0])
     return False
+
+
+def _name_of(frame):
+    """That of the symbol table, where there is one: with clang's -g1, the debugger's has no namespace."""
+    return frame.name if frame.is_inlined else names.symbol_around(frame.address) or frame.name or ""
 
 
 def awaits_in_plain_code(thread):
     """Whether a thread is blocked in sync_wait() or io_service::run()."""
     with host.frames_of(thread) as frames:
-        return any(_AWAITS.search(frame.name or "") for frame in itertools.islice(frames, _MOST_FRAMES))
+        return any(_AWAITS.search(_name_of(frame) or "") for frame in itertools.islice(frames, _MOST_FRAMES))
 
 
 def _running_on(thread, coroutines):

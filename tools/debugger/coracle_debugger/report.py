@@ -5,14 +5,16 @@ import re
 import time
 
 from . import host, memory, names, waits
-from .coroutines import WaitKind
+from .continuation import Continuation
+from .coroutines import Wait
 
 _ACTIONS = {"lock": "waits to lock", "acquire": "waits to acquire", "scoped_acquire": "waits to acquire", "wait": "waits for",
             "wait_until": "waits for",
             "recv": "waits to receive from", "send": "waits to send to", "send_copy": "waits to send to",
             "enter": "waits to lock",
             "join": "waits for the children of", "changed": "waits for a change of", "tick": "waits for a tick of",
-            "arrive": "waits for the others at"}
+            "arrive": "waits for the others at", "number": "waits for a number of", "claim": "waits for a free slot of",
+            "claim_one": "waits for a free slot of"}
 _WHOLE_TEXTS = {"sleep_operation": "sleeps", "wait_for_more": "waits for the next value of a broadcast or watched_value",
                 "blocking_call": "waits for a thread to make its blocking call",
                 "running_blocking_call": "waits for its blocking call to return"}
@@ -68,6 +70,8 @@ def wait_text(snapshot, wait):
     """As `waits to lock async_mutex accounts`."""
     if wait.operation.awaits_shared and wait.object in snapshot.coroutines:
         return f"awaits {snapshot.coroutines[wait.object].function.name}"
+    if wait.object in snapshot.flights:
+        return f"awaits {Continuation.FLIGHT} of {snapshot.coroutines.of_row(snapshot.flights[wait.object]).function.name}"
     operation = wait.operation.name.rsplit("::", 1)[-1]
     if operation in _WHOLE_TEXTS:
         return _WHOLE_TEXTS[operation]
@@ -78,10 +82,15 @@ def wait_text(snapshot, wait):
 
 def other_waits_text(snapshot, others):
     """As `in when_any(): sleeps, waits for I/O: receive on descriptor 5`."""
-    texts = (wait_text(snapshot, wait) if isinstance(wait, WaitKind) else wait.text
-             for _, _, wait in sorted(others, key=lambda each: each[0]))
-    through = others[0][1]
-    return (f"in {through}: " if through else "") + ", ".join(dict.fromkeys(texts))
+    through = others[0].through
+    return (f"in {through}: " if through else "") + waits_text(snapshot, others)
+
+
+def waits_text(snapshot, others):
+    """As `sleeps, waits for I/O: receive on descriptor 5`."""
+    texts = (wait_text(snapshot, each.what) if isinstance(each.what, Wait) else each.what.text
+             for each in sorted(others, key=lambda each: each.node))
+    return ", ".join(dict.fromkeys(texts))
 
 
 def state_text(snapshot, coroutine):
@@ -90,20 +99,26 @@ def state_text(snapshot, coroutine):
         return f"runs on thread {coroutine.thread.num}"
     if not coroutine.is_started:
         return "not started"
-    kinds = coroutine.kinds_of_children
+    kinds, idle = coroutine.kinds_of_children, coroutine.idle_generators
     spawned = sum(count for each, count in kinds if each.is_spawned)
-    awaited = [each for each, _ in kinds if not each.is_spawned]
+    awaited = [each for each, _ in kinds if not each.is_spawned and each.row not in idle]
     if awaited:
         through = {each.via.text for each in awaited if each.via is not None and each.via.text}
         called = ", ".join(dict.fromkeys(each.function.name for each in awaited))
-        return f"awaits {' '.join(sorted(through)) + ' of ' if through else ''}{called}"
+        beside = snapshot.other_waits.get(coroutine.address)
+        return (f"awaits {' '.join(sorted(through)) + ' of ' if through else ''}{called}"
+                f"{'; ' + waits_text(snapshot, beside) if beside else ''}")
     if coroutine.waits:
         return wait_text(snapshot, coroutine.waits[0])
     if spawned:
         return f"its async_scope has {spawned:,} child{'ren' if spawned != 1 else ''}"
+    if coroutine.row in snapshot.graph.joins:
+        return f"waits for the children of async_scope {snapshot.where_is(snapshot.graph.joins[coroutine.row])}"
     others = snapshot.other_waits.get(coroutine.address)
     if others:
         return other_waits_text(snapshot, others)
+    if coroutine.is_idle_generator:
+        return "suspended at a co_yield"
     awaiter = coroutine.function.awaiter(coroutine.state)
     if awaiter:
         return "suspended in " + names.tidy(awaiter)
@@ -196,7 +211,7 @@ def tasks(snapshot, shows_all=False):
             else:
                 listing.tree(root, depth, not shows_all)
     text, numbered = listing.write(10**9 if shows_all else MOST_LINES)
-    waiting = len(snapshot.graph.waiting)
+    waiting = len(snapshot.graph.waiting) + len(snapshot.graph.branching)
     running, count = len(snapshot.coroutines.running), len(snapshot.coroutines)
     head = f"{count:,} coroutine{'s' if count != 1 else ''}: {running:,} running, {waiting:,} waiting for an object\n"
     return head + text + deadlocks(snapshot), numbered
@@ -226,8 +241,12 @@ def in_line(coroutine):
 
 
 def deadlocks(snapshot):
-    """The circles of coroutines that wait for locks of one another."""
-    return "".join(_circle_text(snapshot, circle) for circle in snapshot.graph.circles())
+    """The circles of coroutines that wait for locks of one another, and those that wait for their own end."""
+    text = "".join(_circle_text(snapshot, circle) for circle in snapshot.graph.circles())
+    for each in snapshot.graph.joined_by_themselves:
+        text += "DEADLOCK: this waits for the children of an async_scope, and is one of them or is awaited by one\n"
+        text += f"    {in_line(each)} {state_text(snapshot, each)}\n"
+    return text
 
 
 def _circle_text(snapshot, circle):
@@ -239,8 +258,11 @@ def _circle_text(snapshot, circle):
             text = f"DEADLOCK: this waits for a lock that it holds itself{where}\n"
     else:
         text = "DEADLOCK: each of these waits for a lock that the next one holds\n"
+    objects = {each.waits[0].object for each in circle}
+    are_alike = len({snapshot.where_is(each) for each in objects}) < len(objects)  # as the same member of several objects
     for each in circle:
-        text += f"    {in_line(each)} {wait_text(snapshot, each.waits[0])}\n"
+        at = f" at {each.waits[0].object:#x}" if are_alike else ""
+        text += f"    {in_line(each)} {wait_text(snapshot, each.waits[0])}{at}\n"
     return text
 
 
@@ -248,7 +270,7 @@ def stuck(snapshot):
     """The waits that nothing can end, and that are in no circle."""
     in_circles = {each.address for circle in snapshot.graph.circles() for each in circle}
     endless = [each for each in snapshot.graph.endless() if each.address not in in_circles]
-    counts = _counted(snapshot, endless, lambda each: f"{in_line(each)} {wait_text(snapshot, each.waits[0])}")
+    counts = _counted(snapshot, endless, lambda each: f"{in_line(each)} {state_text(snapshot, each)}")
     if not counts:
         return ""
     head = "STUCK: nothing that can go on has the address of what these wait for; only a stop request could end the waits\n"
@@ -269,19 +291,18 @@ def why(snapshot, coroutine):
     """`coracle why N`."""
     text = f"{in_line(coroutine)}, frame {coroutine.address:#x}\n"
     text += f"  {state_text(snapshot, coroutine)}\n"
-    if coroutine.children:
-        for leaf in waits.below(coroutine):
-            if not leaf.children:
-                text += f"  at the bottom of that, {in_line(leaf)} {state_text(snapshot, leaf)}\n"
+    if coroutine.children and not snapshot.graph.is_waiting(coroutine):
+        for leaf in waits.leaves(snapshot.graph, coroutine):
+            text += f"  at the bottom of that, {in_line(leaf)} {state_text(snapshot, leaf)}\n"
         return text
-    for wait in coroutine.waits[:1]:
+    for wait in snapshot.graph.waits_of(coroutine):
         executor = snapshot.executor(wait.executor)
         text += f"  resumes {'on ' + executor if executor else 'on the thread that wakes it: it has no executor'}\n"
         if wait.object:
             text += f"  {primitive_text(wait)} at {wait.object:#x}{fill_text(wait)}\n"
         if wait.object and not wait.is_sure:
             text += "  (it may have been woken already: nothing in the object refers to it)\n"
-        others = [each for each in snapshot.graph.waiters(wait.object) if wait.object and each is not coroutine]
+        others = [each for each in snapshot.graph.all_waiters(wait.object) if wait.object and each is not coroutine]
         text += grouped(snapshot, "  also waiting for it: {}\n", others)
         text += wakers_text(snapshot, wait, "  ")
     if not host.is_core():
@@ -304,9 +325,8 @@ def wakers_text(snapshot, wait, indentation):
     text, holding = "", snapshot.graph.holders(wait)
     for each, name in holding:
         text += f"{indentation}held by {in_line(each)}{f', in {name}' if name else ''}\n"
-        for leaf in waits.below(each):
-            if not leaf.children:
-                text += f"{indentation}  {'which' if leaf is each else leaf.function.name} {state_text(snapshot, leaf)}\n"
+        for leaf in waits.leaves(snapshot.graph, each):
+            text += f"{indentation}  {'which' if leaf is each else leaf.function.name} {state_text(snapshot, leaf)}\n"
     if holding or not wait.object:
         return text
     found = grouped(snapshot, indentation + "its address is in the frame of {}\n", snapshot.graph.referring(wait.object))
@@ -324,15 +344,25 @@ def wait_graph(snapshot, shows_all=False):
     for each in objects if shows_all else itertools.islice(objects, MOST_OBJECTS):
         text = f"{primitive_text(each)} {snapshot.where_is(each.object)}{fill_text(each)}\n"
         text += grouped(snapshot, "    {} waits\n", snapshot.graph.waiters(each.object), "    {} wait\n")
+        text += branches_text(snapshot, dict.fromkeys(snapshot.graph.branch_waiters(each.object)))
         texts.append(text + wakers_text(snapshot, each, "    "))
     if len(texts) < len(objects):
         texts.append(f"({len(objects) - len(texts):,} more objects: `coracle why all`)\n")
     others = {}  # those that wait for something else, by what that is
     for each in snapshot.coroutines.without_object():
-        if not each.awaited and each.thread is None and each.is_started:
+        if not each.awaited and each.thread is None and each.is_started and each.row not in snapshot.graph.branching:
             others.setdefault(state_text(snapshot, each), []).append(each)
     texts += [f"{what}\n" + grouped(snapshot, "    {}\n", alike) for what, alike in others.items()]
     return "".join(sorted(texts)) + deadlocks(snapshot) + stuck(snapshot)
+
+
+def branches_text(snapshot, coroutines):
+    """Those that wait for an object in a combinator."""
+    by_through = {}
+    for each in coroutines:
+        by_through.setdefault(snapshot.other_waits[each.address][0].through, []).append(each)
+    return "".join(grouped(snapshot, f"    {{}} waits in {through}\n", alike, f"    {{}} wait in {through}\n")
+                   for through, alike in sorted(by_through.items()))
 
 
 def _counted(snapshot, coroutines, text_of):

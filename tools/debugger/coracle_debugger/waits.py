@@ -5,6 +5,8 @@ import itertools
 import re
 
 from . import memory, names, process
+from .branches import Branches
+from .continuation import Continuation
 from .coroutines import Coroutine
 
 _LOCKABLE = ("async_mutex", "async_semaphore", "async_shared_mutex")
@@ -21,6 +23,11 @@ def below(coroutine):
         each = pending.pop()
         yield each
         pending.extend(each.children)
+
+
+def leaves(graph, coroutine):
+    """Those of them that wait themselves, or await nothing that is known."""
+    return [each for each in below(coroutine) if not each.children or graph.is_waiting(each)]
 
 
 def lives(coroutine, name):
@@ -49,6 +56,30 @@ class Graph:
         self.waiting = set(kinds).difference(everything.running, (row for row in parents if everything.of_row(row).awaited))
         # A WaitKind of each object that is waited for, by its address.
         self.objects = {kind.object: kind for kind in dict.fromkeys(map(kinds.__getitem__, self.waiting)) if kind.object}
+        self.joins = self._find_joins()  # the scope whose children it waits for, by a coroutine's row
+        # Branches by row, of those that wait for several objects, or for some and for coroutines.
+        self.branching = {everything.rows[each]: Branches(snapshot, everything[each]) for each in snapshot.other_waits}
+        self.branching = {row: each for row, each in self.branching.items() if each.wait_for_objects}
+        for each in self.branching.values():
+            self.objects.update((wait.object, wait.kind) for wait in each.waits if wait.object not in self.objects)
+
+    def _find_joins(self):
+        everything = self.snapshot.coroutines
+        children = [via[0] for via in everything.vias if via is not None and via[1] == "async_scope"]
+        joiners = {scope: self.snapshot.owner_of(Continuation.joiner_of(scope) or 0)
+                   for scope in set(memory.words(children, Continuation.SCOPE))}
+        return {joiner.row: scope for scope, joiner in joiners.items() if joiner is not None}
+
+    @functools.cached_property
+    def joined_by_themselves(self):
+        """Coroutines that wait for the children of a scope, and are or are awaited by one of them."""
+        return [each for each in map(self.snapshot.coroutines.of_row, sorted(self.joins)) if self._is_below(each, self.joins[each.row])]
+
+    @staticmethod
+    def _is_below(coroutine, scope):
+        while coroutine is not None and (coroutine.via is None or coroutine.via.scope() != scope):
+            coroutine = coroutine.parent
+        return coroutine is not None
 
     def is_waiting(self, coroutine):
         """Whether it waits itself, and is no parent of one that does."""
@@ -71,22 +102,51 @@ class Graph:
 
     def referring(self, address):
         """Coroutines that do not wait for the object, and have its address: one of them may be the one that is to wake."""
-        found, waiters = {}, {id(each) for each in self.waiters(address)}
-        for place, _ in memory.pointers_between(address, address + 1):
-            owner = self.snapshot.owner_of(place)
-            if owner is not None and id(owner) not in waiters:
-                found[owner.address] = owner
-        return list(found.values())
+        waiters = {id(each) for each in self.all_waiters(address)}
+        return [each for each in self._referring.get(address, {}).values() if id(each) not in waiters]
+
+    @functools.cached_property
+    def _referring(self):
+        """{address of an object that is waited for: {address: coroutine} of those that have it}."""
+        found, clusters = {address: {} for address in self.objects}, {}
+        for address in found:
+            clusters.setdefault(address >> _CLUSTER, []).append(address)
+        for cluster in clusters.values():
+            for place, word in memory.pointers_between(min(cluster), max(cluster) + 1):
+                owner = self.snapshot.owner_of(place) if word in found else None
+                if owner is not None:
+                    found[word][owner.address] = owner
+        return found
 
     def referring_to_whole(self, address):
         """Coroutines that do not wait for the object, and have a reference to one of which it is a member."""
-        waiters = {each.address for each in self.waiters(address)}
+        waiters = {each.address for each in self.all_waiters(address)}
         found = {each.address: each for _, _, referring in self.snapshot.wholes_of(address) for each in referring}
         return [each for each in found.values() if each.address not in waiters]
 
     def waiters(self, address):
         """Coroutines that wait for the object."""
         return list(map(self.snapshot.coroutines.of_row, self._waiters.get(address, ())))
+
+    def branch_waiters(self, address):
+        """Coroutines that wait for the object and for something else, once for each of their waits."""
+        return list(map(self.snapshot.coroutines.of_row, self._branch_waiters.get(address, ())))
+
+    def all_waiters(self, address):
+        """Both of these."""
+        return [*self.waiters(address), *dict.fromkeys(self.branch_waiters(address))]
+
+    def waits_of(self, coroutine):
+        """Its Waits for objects."""
+        return self.branching[coroutine.row].waits if coroutine.row in self.branching else coroutine.waits[:1]
+
+    @functools.cached_property
+    def _branch_waiters(self):
+        found = {}
+        for row, each in sorted(self.branching.items()):
+            for wait in each.waits:
+                found.setdefault(wait.object, []).append(row)
+        return found
 
     @functools.cached_property
     def _waiters(self):
@@ -124,8 +184,12 @@ class Graph:
 
     def _waiting_holder(self, coroutine):
         """The one that has to go on before the lock that the coroutine waits for is released, if it waits, too."""
-        holder = next(iter(self.holders(coroutine.waits[0])), (None, None))[0]
-        return next((leaf for leaf in below(holder) if self.is_waiting(leaf)), None) if holder is not None else None
+        wait = coroutine.waits[0]
+        holders = [holder for holder, _ in self.holders(wait)]
+        if wait.primitive == "async_semaphore" and len(holders) != 1:
+            return None  # another one may release it
+        waiting = (next((leaf for leaf in below(holder) if self.is_waiting(leaf)), None) for holder in holders)
+        return next(filter(None, waiting), None)
 
     def endless(self):
         """The waiting coroutines that nothing can wake which can go on itself. Only a stop request could end their waits.
@@ -140,7 +204,8 @@ class Graph:
 
     def _find_endless(self):
         reached = _Reached(self)
-        return [each for address in self.objects for each in self.waiters(address) if each.address not in reached.coroutines]
+        waiting = dict.fromkeys(each for address in self.objects for each in self.all_waiters(address))
+        return [each for each in waiting if each.address not in reached.coroutines]
 
 
 class _Reached:
@@ -155,6 +220,7 @@ class _Reached:
         self._pending = []
         self._awaiting = {}  # the address of the coroutine that awaits a child, by the child's
         self._unfinished = {}  # how many of its children have to end before a coroutine goes on
+        self._idle = {}  # generators that go on only when a coroutine does, by its address
         self._races = set()  # those that then request the others to stop
         self._leads_to = {}  # places, by the party or the place that has a pointer into them; None: by memory without an owner
         self._found_at = {}  # objects and coroutines that were not started, by their place
@@ -172,26 +238,40 @@ class _Reached:
             waits_for_other = thread.num not in await_coroutines and process.awaits_in_plain_code(thread)
             if waits_for_other or not process.is_blocked_by_coracle(thread):
                 self._go_on(-thread.num)
-        waiting, timed = self.graph.waiting & everything.waits.sure(), []
+        waiting, timed = self.graph.waiting & everything.waits.sure() | self.graph.branching.keys(), []
+        waiting.update(each.row for each in self.graph.joined_by_themselves)
         with_deadline = set(filter(_stops_at_deadline, self.graph.snapshot.functions.values()))
-        for each in map(everything.of_row, everything.children):
+        for row in everything.children.keys() | self.graph.branching.keys():
+            each, branches = everything.of_row(row), self.graph.branching.get(row)
             awaited = each.awaited
             self._awaiting.update((child.address, each.address) for child in awaited)
             waits_for_all = all(child.via is None or child.via.text in _ALL_HAVE_TO_END for child in awaited)
-            self._unfinished[each.address] = len(awaited) if waits_for_all else 1
+            if branches is not None:
+                waits_for_all = branches.needs_all
+            self._unfinished[each.address] = (branches.count if branches else len(awaited)) if waits_for_all else 1
             if not waits_for_all:
                 self._races.add(each.address)
             if awaited:
                 waiting.add(each.row)
-            if each.function in with_deadline or (not waits_for_all and each.address in self.graph.snapshot.other_waits):
+            if each.function in with_deadline or (not waits_for_all and self._races_unknown(each)):
                 timed.append(each)  # then what it awaits gets a stop request
         for each in everything.running.values():
             self._go_on(-each.thread.num)
+        for each in map(everything.of_row, everything.may_have_idle_generators):
+            self._idle[each.address] = [everything.addresses[row] for row in each.idle_generators]
+            waiting.update(each.idle_generators)
         for each in map(everything.of_row, set(range(len(everything))) - waiting):
             if each.is_started:
                 self._go_on(each.address)
         for each in itertools.chain.from_iterable(map(below, timed)):
             self._go_on(each.address)
+
+    def _races_unknown(self, coroutine):
+        """Whether something that it awaits beside its children may end, of which nothing is known."""
+        if coroutine.row in self.graph.branching:
+            return False
+        snapshot, vias = self.graph.snapshot, {child.via.text for child in coroutine.awaited if child.via is not None}
+        return coroutine.address in snapshot.other_waits or "when_any()" in vias and not Branches(snapshot, coroutine).are_known
 
     # ---- who has pointers to what ----
 
@@ -219,7 +299,9 @@ class _Reached:
             self._lead(self._party(at.owner), (at.begin, at.end))
 
     def _sure_holders(self, address):
-        """Of a lock whose holders are known for sure, only they matter."""
+        """Of a lock whose holders are known for sure, only they matter. Any code may release a semaphore."""
+        if self.graph.objects[address].primitive == "async_semaphore":
+            return []
         holders = self.graph.holders(self.graph.objects[address])
         if all(name and each.function.visible_at(each.address, each.state) for each, name in holders):
             return [each.address for each, _ in holders]
@@ -248,7 +330,7 @@ class _Reached:
             if not snapshot.stacks.is_unused(address):
                 self._lead(None, to)
             return set()
-        if isinstance(owner, Coroutine) and any(address == wait.points_from for wait in owner.waits):
+        if isinstance(owner, Coroutine) and self._is_of_wait(owner, address, to):
             return set()  # the waiter's own pointer to what it waits for
         self._lead(self._party(owner), to)
         at = snapshot.whereabouts(address)
@@ -256,6 +338,12 @@ class _Reached:
         place = (address, address + memory.WORD) if is_temporary else (at.begin, at.end)
         self._lead(place, to)
         return {place}
+
+    def _is_of_wait(self, coroutine, address, to):
+        branches = self.graph.branching.get(coroutine.row)
+        if branches is not None:
+            return branches.refers_to_awaited(address, to)
+        return any(address == wait.points_from for wait in coroutine.waits)
 
     def _lead(self, key, place):
         if key != place:
@@ -277,6 +365,8 @@ class _Reached:
         while self._pending:
             party = self._pending.pop()
             self._reach(party)
+            for each in self._idle.get(party, ()):
+                self._go_on(each)
             if party in coroutines:
                 self._go_on_after(coroutines[party])
 
@@ -293,18 +383,22 @@ class _Reached:
             self._go_on(address)
         for each in self.graph.waiters(address):
             self._go_on(each.address)
+        for each in self.graph.branch_waiters(address):
+            self._one_ends(each)
 
     def _go_on_after(self, coroutine):
         """What awaits it: a coroutine, or a thread."""
         if coroutine.address in self._awaiting:
-            awaiting = self._awaiting[coroutine.address]
-            self._unfinished[awaiting] -= 1
-            if self._unfinished[awaiting] == 0:
-                is_race = awaiting in self._races
-                for each in below(self.graph.snapshot.coroutines[awaiting]) if is_race else ():
-                    self._go_on(each.address)
-                self._go_on(awaiting)
+            self._one_ends(self.graph.snapshot.coroutines[self._awaiting[coroutine.address]])
         elif coroutine.parent is None and coroutine.via is not None:
             thread = self.graph.snapshot.stacks.thread_of(coroutine.via.address)
             if thread is not None:
                 self._go_on(-thread.num)
+
+    def _one_ends(self, awaiting):
+        """Of several that a coroutine awaits."""
+        self._unfinished[awaiting.address] -= 1
+        if self._unfinished[awaiting.address] == 0:
+            for each in below(awaiting) if awaiting.address in self._races else ():
+                self._go_on(each.address)
+            self._go_on(awaiting.address)
