@@ -9,6 +9,9 @@ namespace coracle::detail {
 namespace {
 constexpr auto tags = static_cast<std::uintptr_t>(task_mark::mask);    // in the low bits of a parent word
 constexpr auto folds = static_cast<std::uintptr_t>(task_mark::folds);  // it refers to the awaiter
+// Of as_outcome() and the like: compose/as_outcome.hpp. If this changes, tests/unit/async_stacktrace_test.cpp
+// fails.
+constexpr std::uintptr_t suspended_in_ended_work = promise_in_frame + 2 * sizeof(void*);
 constexpr std::uintptr_t most_in_frame = 64 << 10;
 constexpr std::uintptr_t most_in_awaiter = 512;
 constexpr std::size_t block = 4096;
@@ -81,6 +84,19 @@ std::uintptr_t await_reader::shared_frame_of(std::uintptr_t callback) noexcept {
   return memory_.word(callback + promise_in_frame);
 }
 
+/// Returns the outermost of operations that are inside one another, as as_outcome(throwing(work)): that one
+/// holds the coroutine.
+std::uintptr_t await_reader::outermost_operation(std::uintptr_t operation) noexcept {
+  for (;;) {
+    const char* const name = names_.at(memory_.word(operation)).name;
+    if (!name || !std::strstr(name, "10ended_workI")) return operation;
+    const std::uintptr_t outer = memory_.word(operation + suspended_in_ended_work);
+    const bool is_around = outer < operation && names_.role_at(memory_.word(outer)) == role::callback;
+    if (!is_around) return operation;
+    operation = outer;
+  }
+}
+
 /// The function of a callback frame, or if that continues one of several children, the function of the frame
 /// that they share, which tells what awaits them.
 std::uintptr_t await_reader::function_of(std::uintptr_t callback) noexcept {
@@ -106,7 +122,8 @@ bool await_reader::follow(std::uintptr_t frame, std::uintptr_t word, continuatio
     return true;
   }
   if (!is_callback && !(word & folds)) return false;
-  const auto [around, holds_it] = frame_around(is_callback ? shared_frame_of(address) : address);
+  const auto [around, holds_it] =
+      frame_around(is_callback ? outermost_operation(shared_frame_of(address)) : address);
   if (around == frame) return false;  // it is part of what this frame awaits
   // The children of a combinator may be in a vector, where the parent does not refer to them.
   const bool is_parent =

@@ -49,6 +49,7 @@ class await_reader {
                                bool ends_at_frame = false) noexcept;
   [[nodiscard]] frame_found frame_around(std::uintptr_t awaiter) noexcept;
   [[nodiscard]] std::uintptr_t shared_frame_of(std::uintptr_t callback) noexcept;
+  [[nodiscard]] std::uintptr_t outermost_operation(std::uintptr_t operation) noexcept;
 
   const process_memory& memory_;
   symbols& names_;

@@ -172,14 +172,14 @@ TEST_CASE("when_all: two of them that one foreign event ends, inside a coroutine
     ++joined;
   };
   const auto set = [&]() -> detached {
-    co_await loop.schedule();
+    while (event.waiting.size() != 2) co_await loop.schedule();  // they may give way before they wait
     event.set();
     co_await nothing();
   };
   join();
   join();
   set();
-  CHECK(loop.run_pending() == 3);
+  loop.run_pending();
   CHECK(joined == 2);
 }
 }  // namespace
