@@ -179,7 +179,8 @@ TEST_CASE("when_all: two of them that one foreign event ends, inside a coroutine
   join();
   join();
   set();
-  loop.run_pending();
+  while (loop.run_one()) {  // run_pending() leaves those that gave way
+  }
   CHECK(joined == 2);
 }
 }  // namespace
