@@ -39,6 +39,7 @@ TEMPLATES = {
     "coracle::broadcast_subscription": ["<int>"],
     "coracle::buffered_reader": ["<coracle::net::socket>"],
     "coracle::buffered_writer": ["<coracle::net::socket>"],
+    "coracle::buffers": ["<coracle::const_buffer>"],
     "coracle::channel": ["<int>"],
     "coracle::completion": ["<int>"],
     "coracle::elements_of": None,
